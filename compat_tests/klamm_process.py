@@ -1,0 +1,149 @@
+"""`klamm serve` as a process, as a user starts it."""
+
+from __future__ import annotations
+
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+READY_TIMEOUT_S = 30
+STOP_TIMEOUT_S = 30
+
+_LISTENING = re.compile(rb"^klamm listening on (\S+):(\d+)$")
+
+
+class KlammProcessError(RuntimeError):
+    """klamm did not start or did not stop as it should."""
+
+
+class KlammProcess:
+    """A broker process that can be stopped, killed and started again on port and directory.
+
+    Args:
+        data_dir: klamm's data directory. Its standard error goes to a file beside it.
+        port: 0 lets klamm pick a free one, which restarts keep.
+        properties: each becomes one `--set key=value`.
+    """
+
+    def __init__(
+        self, data_dir: Path, *, port: int = 0, properties: Mapping[str, str] | None = None
+    ) -> None:
+        self.data_dir = data_dir
+        self.port = port
+        self.properties = dict(properties or {})
+        self.ready_s = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    @property
+    def output_path(self) -> Path:
+        """What klamm logged to standard error, of all its starts."""
+        return self.data_dir.with_name(self.data_dir.name + ".stderr.txt")
+
+    def command(self) -> list[str]:
+        settings = [f"--set={key}={value}" for key, value in self.properties.items()]
+        return [
+            *(sys.executable, "-m", "klamm.broker", "serve", "--listen", self.bootstrap),
+            *("--data-dir", str(self.data_dir), *settings),
+        ]
+
+    def start(self) -> KlammProcess:
+        assert self._process is None, "already started"
+        self.data_dir.parent.mkdir(parents=True, exist_ok=True)
+        launched = time.monotonic()
+        with self.output_path.open("ab") as output:
+            self._process = subprocess.Popen(
+                self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output
+            )
+        try:
+            self.port = self._read_port()
+        except BaseException:
+            self.kill()
+            raise
+        self.ready_s = time.monotonic() - launched
+        return self
+
+    def stop(self) -> None:
+        """Clean shutdown: SIGTERM must end the process with exit code 0."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            code = process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise KlammProcessError(self._with_output("no end after SIGTERM")) from None
+        finally:
+            self._close_stdout(process)
+        if code != 0:
+            raise KlammProcessError(self._with_output(f"exit code {code} after SIGTERM"))
+
+    def kill(self) -> None:
+        """End the process like a crash would: SIGKILL."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            self._close_stdout(process)
+
+    def restart(self) -> None:
+        """Stop cleanly and start again on the same directory and port."""
+        self.stop()
+        self.start()
+
+    def __enter__(self) -> KlammProcess:
+        return self if self._process is not None else self.start()
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _read_port(self) -> int:
+        """Wait for the one line on standard output that says where klamm listens."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        line = b""
+        while not line.endswith(b"\n"):
+            readable, _, _ = select.select([descriptor], [], [], deadline - time.monotonic())
+            if not readable:
+                raise KlammProcessError(self._with_output("printed no address in time"))
+            byte = self._process.stdout.read(1)
+            if not byte:
+                code = self._process.wait(STOP_TIMEOUT_S)
+                raise KlammProcessError(self._with_output(f"ended with code {code}"))
+            line += byte
+        match = _LISTENING.match(line.rstrip(b"\r\n"))
+        if match is None:
+            raise KlammProcessError(self._with_output(f"unexpected first line {line!r}"))
+        return int(match[2])
+
+    def _with_output(self, problem: str) -> str:
+        tail = self.output_path.read_text(errors="replace")[-2000:]
+        return f"klamm: {problem}; its standard error ends with:\n{tail}"
+
+    @staticmethod
+    def _close_stdout(process: subprocess.Popen[bytes]) -> None:
+        if process.stdout is not None:
+            process.stdout.close()
