@@ -1,0 +1,238 @@
+// Apache Kafka's Java client, driven by lines of JSON: one command per line on standard input,
+// replies and events as lines on standard output, told apart by the command's id. One Java process
+// serves the whole test run, because starting one costs more than most tests.
+//
+// Commands: produce, consume, positions, stream (send counted values until stopped), follow (read
+// until stopped), stop. Bytes travel as base64, null as null.
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+public class ClientDriver {
+    static final ObjectMapper JSON = new ObjectMapper();
+    static final PrintStream OUT = System.out;
+    static final Map<Integer, Boolean> RUNNING = new ConcurrentHashMap<>();
+
+    public static void main(String[] args) throws Exception {
+        ExecutorService pool = Executors.newCachedThreadPool();
+        BufferedReader input = new BufferedReader(
+            new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            JsonNode command = JSON.readTree(line);
+            int id = command.get("id").asInt();
+            RUNNING.put(id, true);
+            pool.submit(() -> run(id, command));
+        }
+        RUNNING.clear();
+        pool.shutdownNow();
+        System.exit(0);
+    }
+
+    static void run(int id, JsonNode command) {
+        ObjectNode reply = JSON.createObjectNode();
+        try {
+            switch (command.get("op").asText()) {
+                case "produce": produce(command, reply); break;
+                case "consume": consume(command, reply); break;
+                case "positions": positions(command, reply); break;
+                case "stream": stream(id, command); break;
+                case "follow": follow(id, command); break;
+                case "stop": RUNNING.remove(command.get("target").asInt()); break;
+                default: throw new IllegalArgumentException("unknown op");
+            }
+        } catch (Throwable failure) {
+            Throwable cause = failure instanceof ExecutionException ? failure.getCause() : failure;
+            reply.put("error", cause.getClass().getSimpleName());
+            reply.put("detail", String.valueOf(cause.getMessage()));
+        }
+        reply.put("done", true);
+        emit(id, reply);
+    }
+
+    static void emit(int id, ObjectNode reply) {
+        reply.put("id", id);
+        synchronized (OUT) {
+            OUT.println(reply);
+            OUT.flush();
+        }
+    }
+
+    static void produce(JsonNode command, ObjectNode reply) throws Exception {
+        ArrayNode deliveries = reply.putArray("deliveries");
+        try (KafkaProducer<byte[], byte[]> producer = producer(command)) {
+            List<Future<RecordMetadata>> futures = new ArrayList<>();
+            for (JsonNode record : command.get("records")) {
+                futures.add(producer.send(producerRecord(command, record)));
+            }
+            for (Future<RecordMetadata> future : futures) {
+                RecordMetadata where = future.get(30, TimeUnit.SECONDS);
+                ObjectNode delivery = deliveries.addObject();
+                delivery.put("partition", where.partition());
+                delivery.put("offset", where.hasOffset() ? where.offset() : null);
+            }
+        }
+    }
+
+    static ProducerRecord<byte[], byte[]> producerRecord(JsonNode command, JsonNode record) {
+        JsonNode partition = command.get("partition");
+        JsonNode timestamp = record.get("timestamp_ms");
+        List<Header> headers = new ArrayList<>();
+        for (JsonNode header : record.get("headers")) {
+            headers.add(new RecordHeader(header.get(0).asText(), bytes(header.get(1))));
+        }
+        return new ProducerRecord<>(
+            command.get("topic").asText(),
+            partition.isNull() ? null : partition.asInt(),
+            timestamp.isNull() ? null : timestamp.asLong(),
+            bytes(record.get("key")),
+            bytes(record.get("value")),
+            headers);
+    }
+
+    static void consume(JsonNode command, ObjectNode reply) {
+        int count = command.get("count").asInt();
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        ArrayNode records = reply.putArray("records");
+        try (KafkaConsumer<byte[], byte[]> consumer = consumer(command)) {
+            TopicPartition where = topicPartition(command);
+            consumer.assign(List.of(where));
+            consumer.seek(where, command.get("start").asLong());
+            while (records.size() < count) {
+                if (System.nanoTime() > deadline) {
+                    throw new IllegalStateException(records.size() + " of " + count + " came");
+                }
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(200))) {
+                    if (records.size() < count) {
+                        describe(record, records.addObject());
+                    }
+                }
+            }
+        }
+    }
+
+    static void describe(ConsumerRecord<byte[], byte[]> record, ObjectNode described) {
+        described.put("offset", record.offset());
+        described.put("key", text(record.key()));
+        described.put("value", text(record.value()));
+        described.put("timestamp_ms", record.timestamp());
+        described.put("log_append_time",
+            record.timestampType() == TimestampType.LOG_APPEND_TIME);
+        ArrayNode headers = described.putArray("headers");
+        for (Header header : record.headers()) {
+            headers.addArray().add(header.key()).add(text(header.value()));
+        }
+    }
+
+    // Beginning and end of the partition, and for each timestamp the offset found or null.
+    static void positions(JsonNode command, ObjectNode reply) {
+        try (KafkaConsumer<byte[], byte[]> consumer = consumer(command)) {
+            TopicPartition where = topicPartition(command);
+            reply.put("earliest", consumer.beginningOffsets(List.of(where)).get(where));
+            reply.put("latest", consumer.endOffsets(List.of(where)).get(where));
+            ArrayNode found = reply.putArray("for_times");
+            for (JsonNode timestamp : command.get("timestamps")) {
+                OffsetAndTimestamp one =
+                    consumer.offsetsForTimes(Map.of(where, timestamp.asLong())).get(where);
+                found.add(one == null ? null : one.offset());
+            }
+        }
+    }
+
+    // Sends "<prefix><n>" for n = 0, 1, 2 … and reports each invocation and each outcome.
+    static void stream(int id, JsonNode command) throws Exception {
+        String prefix = command.get("prefix").asText();
+        long pause = command.get("pause_us").asLong();
+        try (KafkaProducer<byte[], byte[]> producer = producer(command)) {
+            for (long n = 0; RUNNING.containsKey(id); n++) {
+                String value = prefix + n;
+                event(id, "invoke", value, -1);
+                producer.send(
+                    new ProducerRecord<>(command.get("topic").asText(),
+                        command.get("partition").asInt(), null, value.getBytes("UTF-8")),
+                    (where, failure) -> event(id, failure == null ? "ok" : "unknown", value,
+                        failure == null && where.hasOffset() ? where.offset() : -1));
+                TimeUnit.MICROSECONDS.sleep(pause);
+            }
+        }
+    }
+
+    // Reads on from an offset and reports every record.
+    static void follow(int id, JsonNode command) {
+        try (KafkaConsumer<byte[], byte[]> consumer = consumer(command)) {
+            TopicPartition where = topicPartition(command);
+            consumer.assign(List.of(where));
+            consumer.seek(where, command.get("start").asLong());
+            while (RUNNING.containsKey(id)) {
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
+                    event(id, "poll", new String(record.value(), StandardCharsets.UTF_8),
+                        record.offset());
+                }
+            }
+        }
+    }
+
+    static void event(int id, String kind, String value, long offset) {
+        emit(id, JSON.createObjectNode().put("event", kind).put("value", value)
+            .put("offset", offset));
+    }
+
+    static TopicPartition topicPartition(JsonNode command) {
+        return new TopicPartition(
+            command.get("topic").asText(), command.get("partition").asInt());
+    }
+
+    static Properties properties(JsonNode command) {
+        Properties properties = new Properties();
+        command.get("config").fields().forEachRemaining(
+            entry -> properties.put(entry.getKey(), entry.getValue().asText()));
+        return properties;
+    }
+
+    static KafkaProducer<byte[], byte[]> producer(JsonNode command) {
+        return new KafkaProducer<>(
+            properties(command), new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    static KafkaConsumer<byte[], byte[]> consumer(JsonNode command) {
+        return new KafkaConsumer<>(
+            properties(command), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    static byte[] bytes(JsonNode text) {
+        return text.isNull() ? null : Base64.getDecoder().decode(text.asText());
+    }
+
+    static String text(byte[] bytes) {
+        return bytes == null ? null : Base64.getEncoder().encodeToString(bytes);
+    }
+}
