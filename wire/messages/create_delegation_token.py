@@ -1,0 +1,29 @@
+"""CreateDelegationToken (API key 38), versions 1-3, flexible from 2."""
+
+from klamm.wire.schema import Message, Struct, array, bytes_, field, int16, int32, int64, string
+
+
+class CreatableRenewers(Struct):
+    principal_type: str = field(string)
+    principal_name: str = field(string)
+
+
+class CreateDelegationTokenRequest(Message, api_key=38, versions="1-3", flexible="2+"):
+    owner_principal_type: str | None = field(string, "3+", nullable="3+")
+    owner_principal_name: str | None = field(string, "3+", nullable="3+")
+    renewers: list[CreatableRenewers] = array(CreatableRenewers)
+    max_lifetime_ms: int = field(int64)
+
+
+class CreateDelegationTokenResponse(Message, api_key=38, versions="1-3", flexible="2+"):
+    error_code: int = field(int16)
+    principal_type: str = field(string)
+    principal_name: str = field(string)
+    token_requester_principal_type: str = field(string, "3+")
+    token_requester_principal_name: str = field(string, "3+")
+    issue_timestamp_ms: int = field(int64)
+    expiry_timestamp_ms: int = field(int64)
+    max_timestamp_ms: int = field(int64)
+    token_id: str = field(string)
+    hmac: bytes = field(bytes_)
+    throttle_time_ms: int = field(int32)

@@ -1,0 +1,59 @@
+"""EndQuorumEpoch (API key 54), versions 0-1, flexible from 1."""
+
+from uuid import UUID
+
+from klamm.wire.schema import Message, Struct, array, field, int16, int32, string, uint16, uuid
+
+
+class ReplicaInfo(Struct):
+    candidate_id: int = field(int32)
+    candidate_directory_id: UUID = field(uuid)
+
+
+class RequestPartitionData(Struct):
+    partition_index: int = field(int32)
+    leader_id: int = field(int32)
+    leader_epoch: int = field(int32)
+    preferred_successors: list[int] = array(int32, "0")
+    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, "1+")
+
+
+class RequestTopicData(Struct):
+    topic_name: str = field(string)
+    partitions: list[RequestPartitionData] = array(RequestPartitionData)
+
+
+class LeaderEndpoint(Struct):
+    name: str = field(string)
+    host: str = field(string)
+    port: int = field(uint16)
+
+
+class EndQuorumEpochRequest(Message, api_key=54, versions="0-1", flexible="1+"):
+    cluster_id: str | None = field(string, nullable="0+", default=None)
+    topics: list[RequestTopicData] = array(RequestTopicData)
+    leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, "1+")
+
+
+class ResponsePartitionData(Struct):
+    partition_index: int = field(int32)
+    error_code: int = field(int16)
+    leader_id: int = field(int32)
+    leader_epoch: int = field(int32)
+
+
+class ResponseTopicData(Struct):
+    topic_name: str = field(string)
+    partitions: list[ResponsePartitionData] = array(ResponsePartitionData)
+
+
+class NodeEndpoint(Struct):
+    node_id: int = field(int32)
+    host: str = field(string)
+    port: int = field(uint16)
+
+
+class EndQuorumEpochResponse(Message, api_key=54, versions="0-1", flexible="1+"):
+    error_code: int = field(int16)
+    topics: list[ResponseTopicData] = array(ResponseTopicData)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, "1+", tag=0)

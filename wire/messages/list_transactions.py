@@ -1,0 +1,23 @@
+"""ListTransactions (API key 66), versions 0-2, flexible from 0."""
+
+from klamm.wire.schema import Message, Struct, array, field, int16, int32, int64, string
+
+
+class ListTransactionsRequest(Message, api_key=66, versions="0-2", flexible="0+"):
+    state_filters: list[str] = array(string)
+    producer_id_filters: list[int] = array(int64)
+    duration_filter: int = field(int64, "1+", default=-1)
+    transactional_id_pattern: str | None = field(string, "2+", nullable="2+", default=None)
+
+
+class TransactionState(Struct):
+    transactional_id: str = field(string)
+    producer_id: int = field(int64)
+    transaction_state: str = field(string)
+
+
+class ListTransactionsResponse(Message, api_key=66, versions="0-2", flexible="0+"):
+    throttle_time_ms: int = field(int32)
+    error_code: int = field(int16)
+    unknown_state_filters: list[str] = array(string)
+    transaction_states: list[TransactionState] = array(TransactionState)

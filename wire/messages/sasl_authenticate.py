@@ -1,0 +1,14 @@
+"""SaslAuthenticate (API key 36), versions 0-2, flexible from 2."""
+
+from klamm.wire.schema import Message, bytes_, field, int16, int64, string
+
+
+class SaslAuthenticateRequest(Message, api_key=36, versions="0-2", flexible="2+"):
+    auth_bytes: bytes = field(bytes_)
+
+
+class SaslAuthenticateResponse(Message, api_key=36, versions="0-2", flexible="2+"):
+    error_code: int = field(int16)
+    error_message: str | None = field(string, nullable="0+")
+    auth_bytes: bytes = field(bytes_)
+    session_lifetime_ms: int = field(int64, "1+")
