@@ -1,0 +1,66 @@
+"""The pair of brokers that the comparisons run against.
+
+With KLAMM_COMPAT_BROKER=kafka both are Apache Kafka: then nothing may differ but what
+`may_differ.py` lists, which proves that list and the tests themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from compat_tests.apache_kafka import ApacheKafka
+from compat_tests.klamm_process import KlammProcess
+from compat_tests.twin.codec import versions
+from compat_tests.twin.conversation import Conversation
+from compat_tests.twin.topics import Twin
+
+
+@pytest.fixture(scope="session")
+def other_broker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ApacheKafka | KlammProcess]:
+    """The broker that is compared with Apache Kafka."""
+    if os.environ.get("KLAMM_COMPAT_BROKER", "klamm") == "kafka":
+        data_dir = tmp_path_factory.mktemp("second-apache-kafka") / "data"
+        with ApacheKafka(data_dir, heap="512M") as kafka:
+            yield kafka
+    else:
+        klamm: KlammProcess = request.getfixturevalue("klamm")
+        yield klamm
+
+
+@pytest.fixture(scope="session")
+def twin(apache_kafka: ApacheKafka, other_broker: ApacheKafka | KlammProcess) -> Iterator[Twin]:
+    same = isinstance(other_broker, ApacheKafka)
+    pair = Twin(apache_kafka.port, other_broker.port, same_broker=same)
+    yield pair
+    pair.close()
+
+
+@pytest.fixture
+def talk(twin: Twin) -> Iterator[Conversation]:
+    """A fresh connection to both brokers."""
+    with twin.conversation() as conversation:
+        yield conversation
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`@pytest.mark.every_version("fetch", since=12)` runs a test once per version."""
+    marker = metafunc.definition.get_closest_marker("every_version")
+    if marker is None:
+        return
+    wanted = _wanted(*marker.args, **marker.kwargs)
+    metafunc.parametrize("version", wanted, ids=[f"v{version}" for version in wanted])
+
+
+def _wanted(api: str, since: int = 0, until: int = 99) -> list[int]:
+    return [version for version in versions(api) if since <= version <= until]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "every_version(api, since, until): run once per version of the API"
+    )

@@ -1,0 +1,173 @@
+"""The same requests to both brokers, each over its own connection, and their answers compared."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compat_tests.twin.codec import ZERO_UUID, Plain, decode_response, encode_request
+from compat_tests.twin.comparison import Difference, Rule, differences
+from compat_tests.twin.connection import REPLY_TIMEOUT_S, Connection
+from compat_tests.twin.deviations import deviations
+from compat_tests.twin.may_differ import KEYED, RULES
+
+CLOSED: Plain = {"connection": "closed"}
+
+
+def _note(line: str) -> None:
+    """Append to the file that KLAMM_TWIN_TRANSCRIPT names: what was asked, what Kafka said."""
+    path = os.environ.get("KLAMM_TWIN_TRANSCRIPT")
+    if path:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition("::")[2]
+        with open(path, "a", encoding="utf-8") as transcript:
+            transcript.write(f"{test}: {line}\n")
+
+
+class Side:
+    """One of the two brokers, with what it alone chose: its port and its topic ids."""
+
+    def __init__(self, name: str, port: int) -> None:
+        self.name = name
+        self.port = port
+        self._labels: dict[uuid.UUID, str] = {}
+        self._newest: dict[str, uuid.UUID] = {}
+
+    def topic_id(self, topic: str) -> uuid.UUID:
+        """The id of a topic as this broker last named it; for others one that no broker knows."""
+        return self._newest.get(topic) or uuid.uuid5(uuid.NAMESPACE_OID, topic)
+
+    def with_names_for_ids(self, reply: Any) -> Any:
+        """A reply with each topic id replaced by a label that both brokers share."""
+        self.learn(reply)
+        return self._replace(reply)
+
+    def learn(self, value: Any) -> None:
+        if isinstance(value, list):
+            for item in value:
+                self.learn(item)
+        if not isinstance(value, dict):
+            return
+        topic, topic_id = value.get("name"), value.get("topic_id", ZERO_UUID)
+        if topic and topic_id not in (ZERO_UUID, *self._labels):
+            count = sum(label.startswith(f"{topic}#") for label in self._labels.values())
+            self._labels[topic_id] = f"{topic}#{count + 1}"
+            self._newest[topic] = topic_id
+        for item in value.values():
+            self.learn(item)
+
+    def _replace(self, value: Any) -> Any:
+        if isinstance(value, uuid.UUID):
+            return self._labels.get(value, str(value))
+        if isinstance(value, list):
+            return [self._replace(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self._replace(item) for key, item in value.items()}
+        return value
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two replies; index it with a side to get that broker's own."""
+
+    kafka: Plain
+    other: Plain
+    sides: tuple[Side, Side]
+
+    def __getitem__(self, side: Side) -> Plain:
+        return self.kafka if side is self.sides[0] else self.other
+
+
+Body = Plain | Callable[[Side], Plain]
+
+
+class Conversation:
+    """A connection to each broker. Requests go to both before either answer is awaited."""
+
+    def __init__(self, sides: tuple[Side, Side], *, same_broker: bool) -> None:
+        self.sides = sides
+        self._same_broker = same_broker
+        self._correlation_id = 0
+        self._connections = {side.name: Connection(side.port) for side in sides}
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+
+    def connection(self, side: Side) -> Connection:
+        return self._connections[side.name]
+
+    def send(self, api: str, version: int, body: Body) -> None:
+        """Send a request to both brokers and do not wait."""
+        self._correlation_id += 1
+        _note(f"{api} v{version} <- {body(self.sides[0]) if callable(body) else body}")
+        for side in self.sides:
+            plain = body(side) if callable(body) else body
+            frame = encode_request(api, version, plain, correlation_id=self._correlation_id)
+            self.connection(side).send_frame(frame)
+
+    def send_raw(self, data: bytes) -> None:
+        for side in self.sides:
+            self.connection(side).send_bytes(data)
+
+    def receive(
+        self,
+        api: str,
+        version: int,
+        *,
+        deviation: str | None = None,
+        rules: Mapping[str, Rule] | None = None,
+        correlation_id: int | None = None,
+        compare: bool = True,
+        prepare: Callable[[Plain], Plain] = lambda reply: reply,
+    ) -> Pair:
+        """The next reply of both brokers, compared.
+
+        Args:
+            deviation: the id of the row in docs/deviations.md that explains the difference here.
+            rules: further fields that may differ in this comparison only.
+            prepare: applied to both replies before they are compared.
+        """
+        expected = self._correlation_id if correlation_id is None else correlation_id
+        plain = [self._receive(side, api, version, expected) for side in self.sides]
+        pair = Pair(plain[0], plain[1], self.sides)
+        if compare:
+            named = [
+                prepare(side.with_names_for_ids(reply))
+                for side, reply in zip(self.sides, plain, strict=True)
+            ]
+            all_rules = {**RULES.get(api, {}), **(rules or {})}
+            found = differences(*named, rules=all_rules, keyed=KEYED.get(api, {}))
+            _note(f"{api} v{version} -> {named[0]}")
+            self._judge(f"{api} v{version}", found, deviation)
+        return pair
+
+    def ask(self, api: str, version: int, body: Body, **options: Any) -> Pair:
+        """Send a request to both brokers and compare their replies; options as in `receive`."""
+        self.send(api, version, body)
+        return self.receive(api, version, **options)
+
+    def expect_closed(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
+        """Both brokers close the connection without a further byte."""
+        for side in self.sides:
+            frame = self.connection(side).receive_frame(timeout_s)
+            assert frame is None, f"{side.name} sent {frame!r} instead of closing"
+
+    def _receive(self, side: Side, api: str, version: int, correlation_id: int) -> Plain:
+        frame = self.connection(side).receive_frame()
+        if frame is None:
+            return CLOSED
+        reply, canonical = decode_response(api, version, frame, correlation_id=correlation_id)
+        return reply if canonical else {**reply, "encoding": "not canonical"}
+
+    def _judge(self, title: str, found: list[Difference], deviation: str | None) -> None:
+        listing = "\n  ".join(str(difference) for difference in found)
+        if deviation is None or self._same_broker:
+            assert not found, f"{title} differs:\n  {listing}"
+            return
+        row = deviations()[deviation]
+        allowed = [one for one in found if one.pattern in row.patterns]
+        assert len(allowed) == len(found), f"{title} differs beyond {deviation}:\n  {listing}"
+        assert found, f"{title}: {deviation} no longer occurs; take it out of the document"

@@ -1,0 +1,81 @@
+"""The short list of what may differ between two correct brokers, in one place.
+
+Everything else must be equal, or stand in `docs/deviations.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from compat_tests.twin.comparison import Rule
+
+CLOCK_TOLERANCE_MS = 30_000
+
+
+def anything(_kafka: Any, _other: Any) -> bool:
+    return True
+
+
+def both_or_neither(kafka: Any, other: Any) -> bool:
+    """Null on both sides or on none; the words of a message are each broker's own."""
+    return (kafka is None) == (other is None)
+
+
+def both_zero_or_neither(kafka: Any, other: Any) -> bool:
+    return bool((kafka == 0) == (other == 0))
+
+
+def same_sign(kafka: Any, other: Any) -> bool:
+    """Both a real id, or both -1."""
+    return bool((kafka < 0) == (other < 0))
+
+
+def about_the_same_time(kafka: Any, other: Any) -> bool:
+    """Both -1, or two readings of the clock during one test."""
+    if kafka < 0 or other < 0:
+        return bool(kafka == other)
+    return bool(abs(kafka - other) <= CLOCK_TOLERANCE_MS)
+
+
+# Fields by API: what each broker chooses for itself.
+RULES: Mapping[str, Mapping[str, Rule]] = {
+    "api_versions": {"finalized_features_epoch": same_sign},
+    "metadata": {"cluster_id": both_or_neither, "brokers[].port": anything},
+    "describe_cluster": {
+        "cluster_id": both_or_neither,
+        "brokers[].port": anything,
+        "error_message": both_or_neither,
+    },
+    "create_topics": {"topics[].error_message": both_or_neither},
+    "delete_topics": {"responses[].error_message": both_or_neither},
+    "create_partitions": {"results[].error_message": both_or_neither},
+    "describe_configs": {"results[].error_message": both_or_neither},
+    "init_producer_id": {"producer_id": same_sign},
+    "fetch": {"session_id": both_zero_or_neither, "node_endpoints[].port": anything},
+    "produce": {
+        "responses[].partition_responses[].log_append_time": about_the_same_time,
+        "responses[].partition_responses[].error_message": both_or_neither,
+        "responses[].partition_responses[].record_errors[].batch_index_error_message": (
+            both_or_neither
+        ),
+        "node_endpoints[].port": anything,
+    },
+}
+
+# Lists whose order Kafka leaves to a hash map (or shuffles, as DeleteTopics does on purpose),
+# with the field that names an item.
+KEYED: Mapping[str, Mapping[str, str]] = {
+    "api_versions": {
+        "api_keys[]": "api_key",
+        "supported_features[]": "name",
+        "finalized_features[]": "name",
+    },
+    "metadata": {"topics[]": "name"},
+    "create_topics": {"topics[]": "name", "topics[].configs[]": "name"},
+    "delete_topics": {"responses[]": "name"},
+    "create_partitions": {"results[]": "name"},
+    "describe_configs": {"results[].configs[]": "name"},
+    "list_offsets": {"topics[]": "name", "topics[].partitions[]": "partition_index"},
+    "offset_for_leader_epoch": {"topics[]": "topic", "topics[].partitions[]": "partition"},
+}

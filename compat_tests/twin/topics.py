@@ -1,0 +1,96 @@
+"""Both brokers together: topics under the same name, ready on both before a test compares."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from compat_tests.twin.codec import Plain
+from compat_tests.twin.conversation import Conversation, Pair, Side
+
+READY_TIMEOUT_S = 20
+
+
+class Twin:
+    """Both brokers, and what a test needs from them before it can compare anything."""
+
+    def __init__(self, kafka_port: int, other_port: int, *, same_broker: bool) -> None:
+        self.sides = (Side("kafka", kafka_port), Side("klamm", other_port))
+        self.same_broker = same_broker
+        self._names = 0
+        self.control = Conversation(self.sides, same_broker=same_broker)
+
+    def close(self) -> None:
+        self.control.close()
+
+    @contextmanager
+    def conversation(self) -> Iterator[Conversation]:
+        conversation = Conversation(self.sides, same_broker=self.same_broker)
+        try:
+            yield conversation
+        finally:
+            conversation.close()
+
+    def unused_name(self, stem: str = "topic") -> str:
+        """A topic name that no test of this session has used."""
+        self._names += 1
+        return f"{stem}-{self._names:05d}"
+
+    def create_topic(
+        self, stem: str = "topic", *, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> str:
+        """Create a topic on both brokers and wait until both lead it."""
+        name = self.unused_name(stem)
+        topic = {
+            "name": name,
+            "num_partitions": partitions,
+            "replication_factor": 1,
+            "configs": [{"name": key, "value": value} for key, value in (configs or {}).items()],
+        }
+        body = {"topics": [topic], "timeout": 10_000}
+        pair = self.control.ask("create_topics", 7, body, compare=False)
+        for side in self.sides:
+            created = pair[side]["topics"][0]
+            assert created["error_code"] == "none", f"{side.name}: {created}"
+            side.learn(pair[side])
+        self.wait_until_led(name, partitions)
+        return name
+
+    def wait_until_led(self, topic: str, partitions: int = 1) -> None:
+        """Wait until both brokers serve all partitions.
+
+        Kafka answers CreateTopics before its log exists, and even Metadata runs ahead of it.
+        """
+        latest = [{"partition_index": index, "timestamp": -1} for index in range(partitions)]
+        body = {"replica_id": -1, "topics": [{"name": topic, "partitions": latest}]}
+        self._wait("list_offsets", 7, body, lambda reply: not _errors(reply))
+
+    def wait_until_gone(self, topic: str) -> None:
+        """Wait until neither broker knows a deleted topic any more."""
+        body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+        self._wait(
+            *("metadata", 12, body),
+            lambda reply: _errors(reply) == ["unknown_topic_or_partition"],
+        )
+
+    def _wait(self, api: str, version: int, body: Plain, done: Any) -> None:
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while True:
+            pair: Pair = self.control.ask(api, version, body, compare=False)
+            waiting = [side.name for side in self.sides if not done(pair[side])]
+            if not waiting:
+                return
+            assert time.monotonic() < deadline, f"{waiting}: not in time: {pair}"
+            time.sleep(0.005)
+
+
+def _errors(reply: Any) -> list[str]:
+    """All error codes in a reply, at any depth, except `none`."""
+    if isinstance(reply, list):
+        return [code for item in reply for code in _errors(item)]
+    if not isinstance(reply, dict):
+        return []
+    own = [reply["error_code"]] if reply.get("error_code", "none") != "none" else []
+    return own + [code for item in reply.values() for code in _errors(item)]
