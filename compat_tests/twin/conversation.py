@@ -51,7 +51,8 @@ class Side:
         if not isinstance(value, dict):
             return
         topic, topic_id = value.get("name"), value.get("topic_id", ZERO_UUID)
-        if topic and topic_id not in (ZERO_UUID, *self._labels):
+        refused = value.get("error_code", "none") != "none"
+        if topic and not refused and topic_id not in (ZERO_UUID, *self._labels):
             count = sum(label.startswith(f"{topic}#") for label in self._labels.values())
             self._labels[topic_id] = f"{topic}#{count + 1}"
             self._newest[topic] = topic_id
