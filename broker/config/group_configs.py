@@ -1,0 +1,146 @@
+"""Group configs: what one group may set for itself."""
+
+from klamm.broker.config.definition import ConfigType, Definition
+from klamm.broker.config.validators import OFFSET_RESET, at_least, one_of
+
+GROUPS = "klamm has no groups yet."
+SHARE = "klamm has no share groups."
+STREAMS = "klamm has no streams groups."
+
+DEFINITIONS: tuple[Definition, ...] = (
+    Definition(
+        "consumer.session.timeout.ms",
+        ConfigType.INT,
+        "45000",
+        "Session timeout of the members of a consumer group.",
+        ignored=GROUPS,
+        valid=at_least(1),
+    ),
+    Definition(
+        "consumer.heartbeat.interval.ms",
+        ConfigType.INT,
+        "5000",
+        "Heartbeat interval told to the members of a consumer group.",
+        ignored=GROUPS,
+        valid=at_least(1),
+    ),
+    Definition(
+        "consumer.assignment.interval.ms",
+        ConfigType.INT,
+        "1000",
+        "Shortest time between two assignments of a consumer group.",
+        ignored=GROUPS,
+        valid=at_least(0),
+    ),
+    Definition(
+        "share.session.timeout.ms",
+        ConfigType.INT,
+        "45000",
+        "Session timeout of the members of a share group.",
+        ignored=SHARE,
+        valid=at_least(1),
+    ),
+    Definition(
+        "share.heartbeat.interval.ms",
+        ConfigType.INT,
+        "5000",
+        "Heartbeat interval told to the members of a share group.",
+        ignored=SHARE,
+        valid=at_least(1),
+    ),
+    Definition(
+        "share.record.lock.duration.ms",
+        ConfigType.INT,
+        "30000",
+        "Time for which a delivered record belongs to one consumer.",
+        ignored=SHARE,
+        valid=at_least(1000),
+    ),
+    Definition(
+        "share.delivery.count.limit",
+        ConfigType.INT,
+        "5",
+        "Times that a record is delivered before it is given up.",
+        ignored=SHARE,
+        valid=at_least(2),
+    ),
+    Definition(
+        "share.partition.max.record.locks",
+        ConfigType.INT,
+        "2000",
+        "Records of one share partition that may be in delivery.",
+        ignored=SHARE,
+        valid=at_least(100),
+    ),
+    Definition(
+        "share.auto.offset.reset",
+        ConfigType.STRING,
+        "latest",
+        "Where a share group begins in a partition that is new to it.",
+        ignored=SHARE,
+        valid=OFFSET_RESET,
+    ),
+    Definition(
+        "share.isolation.level",
+        ConfigType.STRING,
+        "read_uncommitted",
+        "Whether a share group reads records of open transactions.",
+        ignored=SHARE,
+        valid=one_of("read_committed", "read_uncommitted"),
+    ),
+    Definition(
+        "share.renew.acknowledge.enable",
+        ConfigType.BOOLEAN,
+        "true",
+        "Whether a consumer may renew its lock on a record.",
+        ignored=SHARE,
+    ),
+    Definition(
+        "share.assignment.interval.ms",
+        ConfigType.INT,
+        "1000",
+        "Shortest time between two assignments of a share group.",
+        ignored=SHARE,
+        valid=at_least(0),
+    ),
+    Definition(
+        "streams.session.timeout.ms",
+        ConfigType.INT,
+        "45000",
+        "Session timeout of the members of a streams group.",
+        ignored=STREAMS,
+        valid=at_least(1),
+    ),
+    Definition(
+        "streams.heartbeat.interval.ms",
+        ConfigType.INT,
+        "5000",
+        "Heartbeat interval told to the members of a streams group.",
+        ignored=STREAMS,
+        valid=at_least(1),
+    ),
+    Definition(
+        "streams.num.standby.replicas",
+        ConfigType.INT,
+        "0",
+        "Standby copies of each task.",
+        ignored=STREAMS,
+        valid=at_least(0),
+    ),
+    Definition(
+        "streams.initial.rebalance.delay.ms",
+        ConfigType.INT,
+        "3000",
+        "Pause before the first rebalance of a new streams group.",
+        ignored=STREAMS,
+        valid=at_least(0),
+    ),
+    Definition(
+        "streams.assignment.interval.ms",
+        ConfigType.INT,
+        "1000",
+        "Shortest time between two assignments of a streams group.",
+        ignored=STREAMS,
+        valid=at_least(0),
+    ),
+)

@@ -1,0 +1,42 @@
+"""From a server.properties file and `--set` options to a `ServerConfig`."""
+
+from collections.abc import Mapping
+
+from klamm.broker.config.errors import ConfigError
+from klamm.broker.config.layers import Layers
+from klamm.broker.config.properties import parse_properties
+from klamm.broker.config.server_config import ServerConfig, build
+
+
+def load(path: str | None, overrides: Mapping[str, str]) -> ServerConfig:
+    """Returns the settings of a broker.
+
+    Args:
+        path: A file in Java's properties syntax, or None for none.
+        overrides: Settings that win over the file.
+
+    Raises:
+        ConfigError: The file cannot be read, or a setting cannot be used. The text is one line.
+    """
+    static = _read(path) if path is not None else {}
+    for name, text in overrides.items():
+        static[name] = text
+    # A node has one number under two names, and both are listed (DescribeConfigs).
+    if "node.id" in static or "broker.id" in static:
+        static.setdefault("node.id", static.get("broker.id", ""))
+        static.setdefault("broker.id", static["node.id"])
+    return build(Layers(static))
+
+
+def _read(path: str) -> dict[str, str]:
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        # Java reads these files as Latin-1, in which every byte is a character.
+        text = content.decode("latin-1")
+    return parse_properties(text)
