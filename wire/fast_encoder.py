@@ -1,0 +1,239 @@
+"""Writes, for one message in one version, the Python function that encodes it.
+
+The function appends chunks to a list. A run of fixed-width values is one pack; it takes the
+length of the next string or array along, as the single byte that a compact length mostly is.
+Tagged sections are checked against the defaults in one expression, and written by a function of
+their own when something is set. Records are appended as they are and their places noted, so that
+a range of a file can go to the socket without passing through here.
+"""
+
+import struct
+from typing import Any
+
+from klamm.wire import fast_runtime
+from klamm.wire.errors import WireError
+from klamm.wire.fast_source import SourceWriter
+from klamm.wire.layout import is_compact, layout_of
+from klamm.wire.schema import Field, Message, Primitive, Struct
+
+# What a value of the wrong type, range or spelling raises on its way into bytes.
+UNFIT = (struct.error, AttributeError, TypeError, ValueError, OverflowError)
+RUNTIME_NAMES = {
+    "ONE_BYTE": fast_runtime.ONE_BYTE,
+    "UNFIT": UNFIT,
+    "WireError": WireError,
+    "pack": struct.pack,
+    "write_string_length": fast_runtime.write_string_length,
+    "write_uvarint": fast_runtime.write_uvarint,
+}
+
+
+class EncoderWriter(SourceWriter):
+    """Collects the source of one encoder and the objects that it names."""
+
+    def __init__(self, cls: type[Message], version: int) -> None:
+        super().__init__(cls, version, RUNTIME_NAMES)
+
+    def source(self) -> str:
+        """Write `encode(o, cuts) -> parts`; cuts collects the places of records in parts."""
+        self.indent = 1
+        self.line("parts = []")
+        self.line("w = parts.append")
+        self.line("try:")
+        self.indent = 2
+        self.write_block(self.cls, "o")
+        self.indent = 1
+        self.line("except UNFIT as error:")
+        self.line(f"    raise WireError(f'{self.title}: {{error}}') from error")
+        self.line("return parts")
+        main = ["def encode(o, cuts):", *self.lines]
+        return "\n".join([*self.functions, *main])
+
+    def packed(self, extra: tuple[str, str] | None = None) -> str:
+        """Give the expression for the pending run and an extra value; empty without any."""
+        run = [*self.run, extra] if extra else self.run
+        codes = "".join(code for code, _ in run)
+        values = [value for _, value in run if value]
+        if not values:
+            return repr(bytes(len(codes))) if codes else ""
+        return f"{self.struct_function(codes, 'pack')}({', '.join(values)})"
+
+    def flush(self) -> None:
+        packed = self.packed()
+        if packed:
+            self.line(f"w({packed})")
+        self.run.clear()
+
+    def write_struct(self, cls: type[Struct], owner: str) -> None:
+        layout = layout_of(cls, self.version)
+        for declared in layout.plain:
+            self.write_field(declared, owner)
+        if not self.flexible:
+            return
+        if not layout.tagged:
+            # The empty tagged section is a zero byte: a pad byte of the run.
+            self.run.append(("x", ""))
+            return
+        self.flush()
+        unset = " and ".join(self.is_default(declared, owner) for declared in layout.tagged)
+        function = self.write_tags_function(cls, layout.tagged)
+        self.line(f"if {unset}:")
+        self.line("    w(b'\\0')")
+        self.line("else:")
+        self.line(f"    {function}({owner}, w)")
+
+    def write_block(self, cls: type[Struct], owner: str) -> None:
+        """Write a struct as the whole of an indented block, which must not be empty."""
+        before = len(self.lines)
+        self.write_struct(cls, owner)
+        self.flush()
+        if len(self.lines) == before:
+            self.line("pass")
+
+    def is_default(self, declared: Field, owner: str) -> str:
+        """Give a quick test that may miss an equal default, but never takes another for it."""
+        value = f"{owner}.{declared.name}"
+        if not declared.is_shareable_default():
+            return f"{value} == []" if declared.is_array else "False"
+        default = declared.default_value()
+        if isinstance(default, (bool, int, str, bytes, float)):
+            return f"{value} == {default!r}"
+        return f"{value} is {'None' if default is None else self.name('D', default)}"
+
+    def write_field(self, declared: Field, owner: str) -> None:
+        value = f"{owner}.{declared.name}"
+        compact = is_compact(declared, self.version, self.flexible)
+        nullable = self.version in declared.nullable
+        kind = declared.kind
+        if declared.is_array:
+            self.write_array(kind, value, compact, nullable)
+        elif not isinstance(kind, Primitive):
+            self.write_nested(kind, value, owner, nullable)
+        elif kind.name == "uuid":
+            self.run.append((kind.struct_code, f"{value}.bytes"))
+        elif kind.width:
+            self.run.append((kind.struct_code, value))
+        else:
+            self.write_sized(kind.name, value, compact, nullable)
+
+    def write_nested(
+        self, kind: type[Struct], value: str, owner: str, nullable: bool, null: str = r"\xff"
+    ) -> None:
+        inner = f"{owner}s"
+        if not nullable:
+            self.flush()
+            self.line(f"{inner} = {value}")
+            self.write_struct(kind, inner)
+            return
+        self.flush()
+        self.line(f"{inner} = {value}")
+        self.line(f"if {inner} is None:")
+        self.line(f"    w(b'{null}')")
+        self.line("else:")
+        self.indent += 1
+        self.line("w(b'\\x01')")
+        self.write_struct(kind, inner)
+        self.flush()
+        self.indent -= 1
+
+    def write_length(self, code: str, compact: bool, writer: str) -> None:
+        """Write n as a length behind the pending run."""
+        if not compact:
+            self.line(f"w({self.packed((code, 'n'))})")
+            self.run.clear()
+            return
+        self.line("if n < 128:")
+        short = self.packed(("B", "n")) if self.run else "ONE_BYTE[n]"
+        self.line(f"    w({short})")
+        self.line("else:")
+        self.indent += 1
+        self.flush()
+        self.line(f"w({writer}(n))")
+        self.indent -= 1
+
+    def write_sized(self, kind: str, value: str, compact: bool, nullable: bool) -> None:
+        is_string = kind == "string"
+        encoded = ".encode()" if is_string else ""
+        plus_one = " + 1" if compact else ""
+        if nullable:
+            self.line(f"s = {value}")
+            self.line("if s is None:")
+            self.line(f"    n = {0 if compact else -1}")
+            self.line("    s = b''")
+            self.line("else:")
+            if is_string:
+                self.line("    s = s.encode()")
+            self.line(f"    n = len(s){plus_one}")
+        else:
+            self.line(f"s = {value}{encoded}")
+            self.line(f"n = len(s){plus_one}")
+        writer = "write_string_length" if is_string else "write_uvarint"
+        self.write_length("h" if is_string else "i", compact, writer)
+        if kind == "records":
+            self.line(f"if n > {1 if compact else 0}:")
+            self.line("    cuts.append(len(parts))")
+            self.line("    w(s)")
+        else:
+            self.line("w(s)")
+
+    def write_array(self, kind: Any, value: str, compact: bool, nullable: bool) -> None:
+        items = f"a{self.indent}"
+        self.line(f"{items} = {value}")
+        length = f"len({items}){' + 1' if compact else ''}"
+        if nullable:
+            length = f"{0 if compact else -1} if {items} is None else {length}"
+        self.line(f"n = {length}")
+        self.write_length("i", compact, "write_uvarint")
+        if not isinstance(kind, Primitive):
+            item = f"o{self.indent}"
+            self.line(f"for {item} in {items} or ():" if nullable else f"for {item} in {items}:")
+            self.indent += 1
+            self.write_block(kind, item)
+            self.indent -= 1
+            return
+        self.line(f"if {items}:")
+        self.indent += 1
+        if kind.name == "uuid":
+            self.line(f"w(b''.join([u.bytes for u in {items}]))")
+        elif kind.width:
+            self.line(f"w(pack(f'>{{len({items})}}{kind.struct_code}', *{items}))")
+        else:
+            self.line(f"for s in {items}:")
+            self.indent += 1
+            if kind.name == "string":
+                self.line("s = s.encode()")
+            self.line(f"n = len(s){' + 1' if compact else ''}")
+            writer = "write_string_length" if kind.name == "string" else "write_uvarint"
+            self.write_length("h" if kind.name == "string" else "i", compact, writer)
+            self.line("w(s)")
+            self.indent -= 1
+        self.indent -= 1
+
+    def write_tags_function(self, cls: type[Struct], tagged: tuple[Field, ...]) -> str:
+        """Write a function apart for a tagged section in which something is set."""
+        function = self.name("tags", cls)
+        outer = self.begin_function()
+        self.line(f"def {function}(o, out):")
+        self.indent = 1
+        self.line("tags = []")
+        for declared in tagged:
+            value = f"o.{declared.name}"
+            default = self.name("D", declared.default_value())
+            self.line(f"if {value} != {default}:")
+            self.indent = 2
+            self.line("parts = []")
+            self.line("w = parts.append")
+            kind = declared.kind
+            if declared.is_array or isinstance(kind, Primitive):
+                self.write_field(declared, "o")
+            else:
+                nullable = self.version in declared.nullable
+                self.write_nested(kind, value, "o", nullable, null=r"\x00")
+            self.flush()
+            self.line("body = b''.join(parts)")
+            tag = fast_runtime.write_uvarint(declared.tag or 0)
+            self.line(f"tags.append({tag!r} + write_uvarint(len(body)) + body)")
+            self.indent = 1
+        self.line("out(write_uvarint(len(tags)) + b''.join(tags))")
+        self.end_function(outer)
+        return function

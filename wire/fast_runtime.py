@@ -1,0 +1,115 @@
+"""The few functions that generated decoders and encoders call when the short way does not do."""
+
+from typing import Any, NoReturn
+from uuid import UUID
+
+from klamm.wire.errors import WireError
+from klamm.wire.limits import Limits
+
+LENGTH_MAX = 0x7FFFFFFF
+STRING_BYTES_MAX = 0x7FFF
+UUIDS_KEPT = 4096
+
+# Index with a value below 128 to get it as a varint.
+ONE_BYTE = [bytes([value]) for value in range(128)]
+
+
+class _KnownUuids(dict[bytes, UUID]):
+    """UUIDs by their bytes: making one costs over a microsecond, and topic ids come again."""
+
+    def __missing__(self, raw: bytes) -> UUID:
+        if len(self) >= UUIDS_KEPT:
+            self.clear()
+        value = self[raw] = UUID(bytes=raw)
+        return value
+
+
+known_uuids = _KnownUuids()
+
+
+def read_uvarint(data: Any, position: int) -> tuple[int, int]:
+    """Read an unsigned varint of at most five bytes and 31 bits: the value and its end."""
+    value = 0
+    for shift in (0, 7, 14, 21, 28):
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > LENGTH_MAX:
+                raise WireError(f"varint {value} is out of range")
+            return value, position
+    raise WireError("varint is longer than five bytes")
+
+
+def read_string_length(data: Any, position: int) -> tuple[int, int]:
+    """Read the compact length of a string; Kafka's strings end at 32767 bytes."""
+    value, position = read_uvarint(data, position)
+    if value > STRING_BYTES_MAX + 1:
+        raise WireError(f"string of {value - 1} bytes is too long")
+    return value, position
+
+
+def write_uvarint(value: int) -> bytes:
+    """Write an unsigned varint."""
+    if value < 0x80:
+        return ONE_BYTE[value]
+    if value > LENGTH_MAX:
+        raise WireError(f"length {value} is out of range")
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def write_string_length(value: int) -> bytes:
+    """Write the compact length (that is, length + 1) of a string."""
+    if value > STRING_BYTES_MAX + 1:
+        raise WireError(f"string of {value - 1} bytes is too long")
+    return write_uvarint(value)
+
+
+def skip_tags(
+    data: Any, position: int, count: int, limits: Limits, misplaced: tuple[int, ...]
+) -> int:
+    """Pass over a tagged section of which no field is known; nothing of it is kept."""
+    if count > 127:
+        count, position = read_uvarint(data, position - 1)
+    if count > limits.tagged_fields_max:
+        refuse_tag_count(count)
+    for _ in range(count):
+        tag, position = read_uvarint(data, position)
+        size, position = read_uvarint(data, position)
+        position += size
+        if tag in misplaced:
+            refuse_tag(tag)
+    return position
+
+
+def refuse_tag(tag: int) -> NoReturn:
+    raise WireError(f"tag {tag} does not exist in this version")
+
+
+def refuse_tag_count(count: int) -> NoReturn:
+    raise WireError(f"{count} tagged fields are too many")
+
+
+def refuse_tag_size(tag: int) -> NoReturn:
+    raise WireError(f"tagged field {tag} does not fill its size")
+
+
+def refuse_null(name: str) -> NoReturn:
+    raise WireError(f"{name} must not be null")
+
+
+def refuse_length(name: str, length: int) -> NoReturn:
+    raise WireError(f"{name} has the length {length}")
+
+
+def refuse_count(name: str, count: int) -> NoReturn:
+    raise WireError(f"{name} claims {count} items, more than the bytes left can hold")
+
+
+def refuse_budget(name: str) -> NoReturn:
+    raise WireError(f"{name} brings the message over its budget of array items")
