@@ -1,0 +1,164 @@
+"""confluent-kafka (librdkafka) as a process: produce, consume without a group, and latency.
+
+    python -m benchmarks.confluent_client produce --bootstrap B --topic T --records N …
+
+Each prints one JSON object. The clock runs from the first record handed over to the last one
+acknowledged or received; start-up of the process and of the connection stays outside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import struct
+import sys
+import threading
+import time
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from benchmarks.loads import LoadError
+
+FLUSH_TIMEOUT_S = 60
+SILENCE_S_MAX = 10
+BATCH_RECORDS = 1_000
+CONSUME_RECORDS = 10_000
+LATENCY_RECORD_BYTES = 100
+
+_SENT_AT = struct.Struct(">q")
+
+
+def _producer(args: argparse.Namespace, **more: Any) -> tuple[Any, list[KafkaError]]:
+    """A producer that is connected and knows the topic, and the list of its failures."""
+    problems: list[KafkaError] = []
+
+    def report(problem: KafkaError | None, _message: object) -> None:
+        if problem is not None:
+            problems.append(problem)
+
+    producer = Producer(
+        {
+            "bootstrap.servers": args.bootstrap,
+            "acks": args.acks,
+            "delivery.report.only.error": True,
+            "on_delivery": report,
+            **more,
+        }
+    )
+    producer.list_topics(args.topic, 10)
+    return producer, problems
+
+
+def produce(args: argparse.Namespace) -> dict[str, float]:
+    """Seconds to hand over and flush `records` records."""
+    producer, problems = _producer(args)
+    messages = [{"value": bytes([65 + index % 26]) * args.size} for index in range(BATCH_RECORDS)]
+    started = time.perf_counter()
+    left = args.records
+    while left > 0:
+        # Never more than half of librdkafka's queue of 100,000 messages, so it is never full.
+        if len(producer) > 50_000:
+            producer.poll(0.001)
+            continue
+        part = messages if left >= BATCH_RECORDS else messages[:left]
+        left -= producer.produce_batch(args.topic, part)
+        producer.poll(0)
+    undelivered = producer.flush(FLUSH_TIMEOUT_S)
+    seconds = time.perf_counter() - started
+    if undelivered or problems:
+        raise LoadError(f"{undelivered} records not delivered, {len(problems)} failed")
+    return {"records": args.records, "seconds": seconds}
+
+
+def _consumer(args: argparse.Namespace) -> Any:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": args.bootstrap,
+            # The binding wants a group id; assign() without commits never uses it.
+            "group.id": "klamm-benchmarks",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.list_topics(args.topic, 10)
+    return consumer
+
+
+def consume(args: argparse.Namespace) -> dict[str, float]:
+    """Seconds to read `records` records from the start of all partitions."""
+    consumer = _consumer(args)
+    started = time.perf_counter()
+    consumer.assign([TopicPartition(args.topic, index, 0) for index in range(args.partitions)])
+    seen = 0
+    while seen < args.records:
+        messages = consumer.consume(CONSUME_RECORDS, SILENCE_S_MAX)
+        if not messages:
+            raise LoadError(f"silence after {seen} records")
+        for message in (messages[0], messages[-1]):
+            if message.error() is not None:
+                raise LoadError(str(message.error()))
+        seen += len(messages)
+    seconds = time.perf_counter() - started
+    consumer.close()
+    return {"records": seen, "seconds": seconds}
+
+
+def latency(args: argparse.Namespace) -> dict[str, float]:
+    """Milliseconds from produce() to the message in the consumer's hands, at a steady rate.
+
+    linger.ms is 0 here: librdkafka's default would add its 5 ms to both brokers and hide them.
+    """
+    producer, problems = _producer(args, **{"linger.ms": 0})
+    consumer = _consumer(args)
+    consumer.assign([TopicPartition(args.topic, 0, 0)])
+    warm_up = args.rate // 2
+    total = int(args.seconds * args.rate) + warm_up
+    padding = bytes(LATENCY_RECORD_BYTES - _SENT_AT.size)
+
+    def send() -> None:
+        started = time.perf_counter()
+        for index in range(total):
+            pause = started + index / args.rate - time.perf_counter()
+            if pause > 0:
+                time.sleep(pause)
+            producer.produce(args.topic, _SENT_AT.pack(time.perf_counter_ns()) + padding)
+            producer.poll(0)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    latencies_ms: list[float] = []
+    while len(latencies_ms) < total:
+        message = consumer.poll(SILENCE_S_MAX)
+        now_ns = time.perf_counter_ns()
+        if message is None or message.error() is not None:
+            raise LoadError(f"after {len(latencies_ms)} messages: {message and message.error()}")
+        latencies_ms.append((now_ns - _SENT_AT.unpack_from(message.value())[0]) / 1e6)
+    sender.join()
+    consumer.close()
+    if problems or producer.flush(FLUSH_TIMEOUT_S):
+        raise LoadError("not all messages were delivered")
+    ordered = sorted(latencies_ms[warm_up:])
+    return {"p50": ordered[len(ordered) // 2], "p99": ordered[len(ordered) * 99 // 100]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("produce", "consume", "latency"))
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--acks", default="all")
+    parser.add_argument("--records", type=int, default=0)
+    parser.add_argument("--size", type=int, default=100)
+    parser.add_argument("--partitions", type=int, default=1)
+    parser.add_argument("--rate", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    args = parser.parse_args()
+    work = {"produce": produce, "consume": consume, "latency": latency}[args.what]
+    try:
+        json.dump(work(args), sys.stdout)
+    except (LoadError, KafkaException) as problem:
+        sys.exit(str(problem))
+
+
+if __name__ == "__main__":
+    main()
