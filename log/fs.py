@@ -1,0 +1,217 @@
+"""The few file operations that the log needs, and the real file system behind them.
+
+Everything in `log/` reaches the disk through this interface. Its twin in memory
+(`memory_fs.py`) keeps synced and unsynced bytes apart, so that a crash after every single
+operation is a test.
+
+The rules that callers rely on:
+
+- `append` writes all chunks at the end of the file or raises; after an error any part of them
+  may be there, and the caller truncates.
+- Data is durable after `datasync`; a created, renamed or removed name is durable after
+  `sync_directory` of the directory that holds it.
+- A file closes when the last reference to it goes away. Whoever is sending from a file, or
+  syncing it in another thread, holds a reference, so that evicting it from the pool of open
+  files never closes it under them.
+"""
+
+import fcntl
+import os
+from collections.abc import Sequence
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+
+class File(Protocol):
+    """One open file, written only at its end."""
+
+    @property
+    def path(self) -> str: ...
+
+    def append(self, chunks: Sequence[Buffer], size: int) -> None:
+        """Write the chunks, `size` bytes together, at the end of the file."""
+
+    def pread(self, size: int, position: int) -> bytes:
+        """Return up to `size` bytes from `position`; fewer at the end of the file."""
+
+    def truncate(self, size: int) -> None: ...
+
+    def datasync(self) -> None: ...
+
+    def size(self) -> int: ...
+
+    def fileno(self) -> int: ...
+
+
+class Lock(Protocol):
+    """A lock on a path, held until it is released or the process ends."""
+
+    def release(self) -> None: ...
+
+
+class FileSystem(Protocol):
+    """What the log may ask of a disk. Every method raises OSError when the disk refuses."""
+
+    def open(self, path: str, *, create: bool = False) -> File: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def size(self, path: str) -> int: ...
+
+    def modified_ms(self, path: str) -> int: ...
+
+    def list_files(self, path: str) -> list[str]: ...
+
+    def list_directories(self, path: str) -> list[str]: ...
+
+    def make_directory(self, path: str) -> None:
+        """Make one directory; it is not an error when it exists already."""
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file or directory a new name, replacing a file of that name atomically."""
+
+    def remove(self, path: str) -> None: ...
+
+    def remove_directory(self, path: str) -> None: ...
+
+    def sync_directory(self, path: str) -> None: ...
+
+    def lock(self, path: str) -> Lock:
+        """Take the lock on path, or raise BlockingIOError at once when another holds it."""
+
+
+def read_file(fs: FileSystem, path: str) -> bytes:
+    """Return the whole content of a small file."""
+    file = fs.open(path)
+    return file.pread(file.size(), 0)
+
+
+class OsFile:
+    """A file of the operating system."""
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, path: str, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+
+    def append(self, chunks: Sequence[Buffer], size: int) -> None:
+        # Python retries EINTR itself (PEP 475); a short write is rare enough to be handled apart.
+        written = os.writev(self._fd, chunks)
+        if written != size:
+            self._append_rest(chunks, written, size)
+
+    def _append_rest(self, chunks: Sequence[Buffer], written: int, size: int) -> None:
+        rest = memoryview(b"".join(chunks))[written:]
+        assert len(rest) == size - written
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
+
+    def pread(self, size: int, position: int) -> bytes:
+        data = os.pread(self._fd, size, position)
+        if len(data) == size or not data:
+            return data
+        # Linux gives less than asked only at the end of the file or at 2 GiB, but it may.
+        parts = [data]
+        missing = size - len(data)
+        while missing:
+            data = os.pread(self._fd, missing, position + size - missing)
+            if not data:
+                break
+            parts.append(data)
+            missing -= len(data)
+        return b"".join(parts)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+
+    def datasync(self) -> None:
+        os.fdatasync(self._fd)
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def __del__(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+# POSIX locks belong to a process and not to a descriptor: a second broker inside this process
+# would be granted the lock that the first one holds. These paths are the ones held here.
+_locked_paths: set[str] = set()
+
+
+class OsLock:
+    """An advisory record lock, of the kind that Kafka takes on the same file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = os.path.realpath(path)
+        self._fd = -1
+        if self._path in _locked_paths:
+            raise BlockingIOError(f"{path} is locked in this process")
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(fd)
+            raise BlockingIOError(f"{path} is locked by another process") from error
+        self._fd = fd
+        _locked_paths.add(self._path)
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            _locked_paths.discard(self._path)
+            os.close(self._fd)
+            self._fd = -1
+
+
+class OsFileSystem:
+    """The disk."""
+
+    def open(self, path: str, *, create: bool = False) -> OsFile:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return OsFile(path, os.open(path, flags, 0o644))
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def list_files(self, path: str) -> list[str]:
+        with os.scandir(path) as entries:
+            return sorted(entry.name for entry in entries if entry.is_file())
+
+    def list_directories(self, path: str) -> list[str]:
+        with os.scandir(path) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir())
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, mode=0o755, exist_ok=True)
+
+    def rename(self, old: str, new: str) -> None:
+        os.rename(old, new)
+
+    def remove(self, path: str) -> None:
+        os.remove(path)
+
+    def remove_directory(self, path: str) -> None:
+        os.rmdir(path)
+
+    def sync_directory(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def lock(self, path: str) -> OsLock:
+        return OsLock(path)

@@ -1,0 +1,95 @@
+"""The names of files and directories, as Kafka lays out a log directory.
+
+    <root>/meta.properties, .lock, .kafka_cleanshutdown, *-checkpoint
+    <root>/<topic>-<partition>/                 one partition
+    <root>/<topic>-<partition>.<id>-delete/     a partition that is being removed
+        %020d.log .index .timeindex .txnindex   one segment, named by its base offset
+        %020d.snapshot                          producer state at that offset
+        leader-epoch-checkpoint, partition.metadata
+
+A segment file may carry one more suffix while compaction or deletion is under way: `.cleaned`,
+`.swap`, `.deleted`.
+"""
+
+import re
+
+LOG_SUFFIX = ".log"
+OFFSET_INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TXN_INDEX_SUFFIX = ".txnindex"
+SNAPSHOT_SUFFIX = ".snapshot"
+INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
+SEGMENT_SUFFIXES = (LOG_SUFFIX, *INDEX_SUFFIXES)
+
+DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+TEMPORARY_SUFFIX = ".tmp"
+
+DELETE_DIRECTORY_SUFFIX = "-delete"
+FUTURE_DIRECTORY_SUFFIX = "-future"
+STRAY_DIRECTORY_SUFFIX = "-stray"
+
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
+LOG_START_CHECKPOINT = "log-start-offset-checkpoint"
+META_PROPERTIES = "meta.properties"
+LOCK_FILE = ".lock"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+
+DIRECTORY_NAME_MAX = 255
+
+_SEGMENT_FILE = re.compile(
+    r"([0-9]{20})(\.log|\.index|\.timeindex|\.txnindex)(\.deleted|\.cleaned|\.swap)?"
+)
+_SNAPSHOT_FILE = re.compile(r"([0-9]{20})\.snapshot(\.deleted)?")
+_PARTITION_DIRECTORY = re.compile(r"([a-zA-Z0-9._-]+)-([0-9]+)")
+
+
+def segment_file(base_offset: int, suffix: str) -> str:
+    """Return the name of one file of the segment that begins at base_offset."""
+    return f"{base_offset:020d}{suffix}"
+
+
+def parse_segment_file(name: str) -> tuple[int, str, str] | None:
+    """Return (base offset, kind suffix, transient suffix or "") of a segment file's name."""
+    match = _SEGMENT_FILE.fullmatch(name)
+    if match is None:
+        return None
+    return int(match[1]), match[2], match[3] or ""
+
+
+def parse_snapshot_file(name: str) -> tuple[int, str] | None:
+    """Return (offset, transient suffix or "") of a producer snapshot's name.
+
+    A metadata snapshot of Kafka (`<offset>-<epoch>.checkpoint`) is not one.
+    """
+    match = _SNAPSHOT_FILE.fullmatch(name)
+    if match is None:
+        return None
+    return int(match[1]), match[2] or ""
+
+
+def partition_directory(topic: str, partition: int) -> str:
+    """Return the name of a partition's directory."""
+    return f"{topic}-{partition}"
+
+
+def parse_partition_directory(name: str) -> tuple[str, int] | None:
+    """Return (topic, partition) of a directory's name; None for every other directory."""
+    match = _PARTITION_DIRECTORY.fullmatch(name)
+    if match is None:
+        return None
+    return match[1], int(match[2])
+
+
+def delete_directory(topic: str, partition: int, unique: str) -> str:
+    """Return the name under which a partition waits to be removed.
+
+    Args:
+        unique: a random id without dashes, so that a topic made and deleted again does not collide.
+    """
+    suffix = f"-{partition}.{unique}{DELETE_DIRECTORY_SUFFIX}"
+    return topic[: DIRECTORY_NAME_MAX - len(suffix)] + suffix

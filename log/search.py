@@ -1,0 +1,102 @@
+"""Searching a log by timestamp, and for aborted transactions.
+
+These are the only reads that open records: a timestamp search returns the record's own offset and
+timestamp, so the one batch that holds it is decompressed.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from klamm.log.batches import BadBatch, iter_batches, iter_headers
+from klamm.log.errors import LogError
+from klamm.log.segment import Segment
+from klamm.log.segments import Segments
+from klamm.log.txn_index import AbortedTransactionEntry
+from klamm.wire.errors import ErrorCode, WireError
+from klamm.wire.records.batch import RecordBatchHeader
+from klamm.wire.records.record import Record, iter_records
+
+
+class TimestampAndOffset(NamedTuple):
+    """A record found by its timestamp; the epoch is -1 when its batch has none."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class AbortedTransaction(NamedTuple):
+    """What a fetch of committed data tells the consumer to drop."""
+
+    producer_id: int
+    first_offset: int
+
+
+def find_offset_for_timestamp(
+    segments: Segments, timestamp: int, log_start_offset: int
+) -> TimestampAndOffset | None:
+    """Return the first record at or above log_start_offset that is not older than timestamp."""
+    for segment in segments:
+        if segment.max_timestamp >= timestamp:
+            return _find_in_segment(segment, timestamp, log_start_offset)
+    return None
+
+
+def _find_in_segment(
+    segment: Segment, timestamp: int, log_start_offset: int
+) -> TimestampAndOffset | None:
+    indexed_offset = segment.time_index.lookup(timestamp)
+    start = segment.offset_index.lookup(max(indexed_offset, log_start_offset))
+    try:
+        for position, header in iter_headers(segment.file(), start, segment.size):
+            if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
+                continue
+            for record in _records_at(segment, position, header):
+                if record.timestamp >= timestamp and record.offset >= log_start_offset:
+                    epoch = header.partition_leader_epoch
+                    return TimestampAndOffset(record.timestamp, record.offset, epoch)
+    except BadBatch as bad:
+        raise segment.corrupt(bad) from bad
+    return None
+
+
+def find_offset_of_max_timestamp(segments: Segments) -> TimestampAndOffset | None:
+    """Return the first record with the greatest timestamp of the log."""
+    # max() keeps the first of equal ones.
+    segment = max(segments, key=lambda candidate: candidate.max_timestamp)
+    timestamp = segment.max_timestamp
+    start = segment.offset_index.lookup(segment.offset_of_max_timestamp)
+    try:
+        for position, header in iter_headers(segment.file(), start, segment.size):
+            if header.max_timestamp != timestamp:
+                continue
+            for record in _records_at(segment, position, header):
+                if record.timestamp == timestamp:
+                    epoch = header.partition_leader_epoch
+                    return TimestampAndOffset(timestamp, record.offset, epoch)
+            return None
+    except BadBatch as bad:
+        raise segment.corrupt(bad) from bad
+    return None
+
+
+def _records_at(segment: Segment, position: int, header: RecordBatchHeader) -> Iterator[Record]:
+    """Yield the records of the batch at position, after its checksum was verified."""
+    end = position + header.size_in_bytes
+    try:
+        for _, _, batch in iter_batches(segment.file(), position, end):
+            yield from iter_records(batch)
+    except WireError as error:
+        # The checksum is right, so this is what the producer sent: no damage of the disk.
+        raise LogError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+
+
+def collect_aborted_transactions(
+    segments: Segments, fetch_offset: int, upper_bound_offset: int
+) -> list[AbortedTransaction]:
+    """Return the aborted transactions that overlap [fetch_offset, upper_bound_offset)."""
+    found: list[AbortedTransactionEntry] = []
+    for index in range(max(segments.floor_index(fetch_offset), 0), len(segments)):
+        if segments[index].txn_index.collect(fetch_offset, upper_bound_offset, found):
+            break
+    return [AbortedTransaction(entry.producer_id, entry.first_offset) for entry in found]

@@ -1,0 +1,143 @@
+"""One group commit: what has to reach the disk before everything up to an offset is durable."""
+
+from klamm.log.checkpoint import replace_file
+from klamm.log.fs import File, FileSystem
+
+
+class SyncRequest:
+    """The syncs that make a log durable up to end_offset.
+
+    `run` blocks, touches no state of the log and may be called from another thread; the log learns
+    of it by `PartitionLog.mark_synced`. One log has at most one request under way. A request is
+    never run again after it failed: the kernel may have dropped the dirty pages and would call the
+    second attempt a success.
+
+    Args:
+        directory: the partition's directory.
+        end_offset: everything below it is durable afterwards.
+        generation: of the log; a truncation in between makes the request void.
+        changes: how many names and epochs had changed in the log when the request was made.
+        file: the active segment when it has unsynced bytes. The reference keeps it open.
+        paths: rolled segments, indexes and snapshots written since the last sync.
+        directories: those in which names were made, renamed or removed.
+        replacement: (name, content) of a checkpoint file in `directory` to be replaced.
+    """
+
+    __slots__ = (
+        "_fs",
+        "changes",
+        "directories",
+        "directory",
+        "end_offset",
+        "file",
+        "generation",
+        "paths",
+        "replacement",
+    )
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        directory: str,
+        end_offset: int,
+        generation: int,
+        changes: int,
+        file: File | None,
+        paths: tuple[str, ...],
+        directories: tuple[str, ...],
+        replacement: tuple[str, bytes] | None,
+    ) -> None:
+        self._fs = fs
+        self.directory = directory
+        self.end_offset = end_offset
+        self.generation = generation
+        self.changes = changes
+        self.file = file
+        self.paths = paths
+        self.directories = directories
+        self.replacement = replacement
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything is durable already."""
+        return self.file is None and not self.paths and not self.directories
+
+    def run(self) -> None:
+        """Sync all of it.
+
+        Raises:
+            OSError: the disk failed; the process must halt without trying again.
+        """
+        try:
+            self._run()
+        except FileNotFoundError:
+            # The whole partition was deleted meanwhile; nothing of it needs to be durable.
+            if self._fs.exists(self.directory):
+                raise
+
+    def _run(self) -> None:
+        if self.replacement is not None:
+            name, content = self.replacement
+            replace_file(self._fs, self.directory, name, content, sync_directory=False)
+        for path in self.paths:
+            try:
+                file = self._fs.open(path)
+            except FileNotFoundError:
+                # The segment was deleted meanwhile, by retention or truncation.
+                continue
+            file.datasync()
+        if self.file is not None:
+            self.file.datasync()
+        for directory in self.directories:
+            self._fs.sync_directory(directory)
+
+
+class Unsynced:
+    """What a log has changed on disk since its last sync, besides the active segment's bytes.
+
+    `changes` counts names and epochs that changed, `generation` truncations: with them a log knows
+    whether a request that has run still describes it.
+    """
+
+    __slots__ = ("changes", "epochs", "generation", "names", "parent_names", "paths")
+
+    def __init__(self) -> None:
+        # Files whose bytes are not synced: rolled segments, indexes, snapshots.
+        self.paths: list[str] = []
+        # Whether names in the partition's directory, its name in the parent directory, or the
+        # leader epochs are not on disk yet.
+        self.names = False
+        self.parent_names = False
+        self.epochs = False
+        self.changes = 0
+        self.generation = 0
+
+    def add_paths(self, paths: list[str]) -> None:
+        """Note files that were written, and whose names may be new."""
+        self.paths += paths
+        self.names = True
+        self.changes += 1
+
+    def add_epoch(self) -> None:
+        self.epochs = True
+        self.changes += 1
+
+    def on_truncated(self) -> None:
+        """Make requests under way void: what they sync may not be what is there now."""
+        self.generation += 1
+
+    def directories(self, directory: str) -> tuple[str, ...]:
+        """Return the directories that have to be synced."""
+        own = (directory,) if self.names or self.epochs else ()
+        return (*own, directory.rpartition("/")[0]) if self.parent_names else own
+
+    def mark_synced(self, request: SyncRequest) -> bool:
+        """Forget what a request has synced; False when the request is void."""
+        if request.generation != self.generation:
+            return False
+        del self.paths[: len(request.paths)]
+        if request.changes == self.changes:
+            self.names = False
+            self.parent_names = False
+            self.epochs = False
+        return True
