@@ -3,6 +3,7 @@
     <root>/meta.properties, .lock, .kafka_cleanshutdown, *-checkpoint
     <root>/<topic>-<partition>/                 one partition
     <root>/<topic>-<partition>.<id>-delete/     a partition that is being removed
+    <root>/<topic>-<partition>.<id>-stray/      a partition that no topic owns
         %020d.log .index .timeindex .txnindex   one segment, named by its base offset
         %020d.snapshot                          producer state at that offset
         leader-epoch-checkpoint, partition.metadata
@@ -85,11 +86,12 @@ def parse_partition_directory(name: str) -> tuple[str, int] | None:
     return match[1], int(match[2])
 
 
-def delete_directory(topic: str, partition: int, unique: str) -> str:
-    """Return the name under which a partition waits to be removed.
+def renamed_directory(topic: str, partition: int, unique: str, suffix: str) -> str:
+    """Return the name under which a partition waits to be removed, or to be looked at.
 
     Args:
         unique: a random id without dashes, so that a topic made and deleted again does not collide.
+        suffix: DELETE_DIRECTORY_SUFFIX or STRAY_DIRECTORY_SUFFIX.
     """
-    suffix = f"-{partition}.{unique}{DELETE_DIRECTORY_SUFFIX}"
-    return topic[: DIRECTORY_NAME_MAX - len(suffix)] + suffix
+    full_suffix = f"-{partition}.{unique}{suffix}"
+    return topic[: DIRECTORY_NAME_MAX - len(full_suffix)] + full_suffix

@@ -6,7 +6,7 @@ the byte limit, so the last batch may be partial. The first batch is returned wh
 alone exceeds the limit, if the caller asks for that (`min_one_batch`).
 """
 
-from klamm.log.open_files import FileSlice
+from klamm.log.open_files import EMPTY_SLICE, FileSlice
 from klamm.log.segment import Segment
 from klamm.log.segments import Segments
 
@@ -15,28 +15,40 @@ class LogRead:
     """The answer to a read.
 
     Attributes:
-        records: the bytes to send, or b"" when there is nothing to read below the bound.
-        segment: where they lie; None when there are none.
+        slice: the bytes to send; empty when there is nothing to read below the bound.
         first_batch_incomplete: there is data, but the limit is smaller than its first batch.
     """
 
-    __slots__ = ("first_batch_incomplete", "records", "segment")
+    __slots__ = ("_bound", "_segment", "first_batch_incomplete", "slice")
 
     def __init__(
         self,
-        records: FileSlice | bytes,
-        segment: Segment | None = None,
+        slice: FileSlice,
+        segment: Segment | None,
+        bound: int,
         first_batch_incomplete: bool = False,
     ) -> None:
-        self.records = records
-        self.segment = segment
+        self.slice = slice
+        self._segment = segment
+        self._bound = bound
         self.first_batch_incomplete = first_batch_incomplete
 
     def __len__(self) -> int:
-        return len(self.records)
+        return self.slice.size
 
+    @property
+    def next_offset(self) -> int:
+        """An offset above all that was returned: up to it aborted transactions are looked for.
 
-NOTHING = LogRead(b"")
+        As in Kafka it comes from the index entry behind the returned bytes, else from the end of
+        their segment. It may name transactions too many, which clients ignore, and never too few.
+        """
+        if self._segment is not None:
+            end_position = self.slice.position + self.slice.size
+            indexed = self._segment.offset_index.upper_bound_offset(end_position)
+            if indexed is not None:
+                return indexed
+        return self._bound
 
 
 def read_segments(
@@ -53,7 +65,7 @@ def read_segments(
         CorruptLogError: the batches there are damaged.
     """
     if offset >= upper_bound_offset:
-        return NOTHING
+        return LogRead(EMPTY_SLICE, None, offset)
     for index in range(segments.floor_index(offset), len(segments)):
         segment = segments[index]
         position = segment.position_of(offset)
@@ -61,19 +73,20 @@ def read_segments(
             break
     else:
         # Everything between the offset and the end was compacted away.
-        return NOTHING
+        return LogRead(EMPTY_SLICE, None, log_end_offset)
     end = _end_position(segments, index, segment, upper_bound_offset, log_end_offset)
     size = end - position
     if size <= 0:
-        return NOTHING
+        return LogRead(EMPTY_SLICE, None, offset)
     if size > max_bytes:
         first_size = segment.header_at(position).size_in_bytes
         if first_size > max_bytes and not min_one_batch:
-            return LogRead(b"", segment, first_batch_incomplete=True)
+            return LogRead(EMPTY_SLICE, None, offset, first_batch_incomplete=True)
         size = min(size, max(max_bytes, first_size))
     if not segment.verified_from <= position <= position + size <= segment.verified_to:
         segment.verify(position, size)
-    return LogRead(FileSlice(segment.slot.get(), position, size), segment)
+    bound = segments.end_of(index, log_end_offset)
+    return LogRead(FileSlice(segment.slot.get(), position, size), segment, bound)
 
 
 def _end_position(

@@ -74,24 +74,47 @@ class FileSlot:
 
 
 class FileSlice:
-    """A range of a file's bytes, to be sent without passing through Python."""
+    """A range of a file's bytes, to be sent without passing through Python.
 
-    __slots__ = ("file", "position", "size")
+    The file stays open as long as an unreleased slice of it lives, whatever happens to its log.
+    The empty slice has no file.
+    """
 
-    def __init__(self, file: File, position: int, size: int) -> None:
+    __slots__ = ("_file", "position", "size")
+
+    def __init__(self, file: File | None, position: int, size: int) -> None:
         assert position >= 0
-        assert size > 0
-        self.file = file
+        assert size > 0 or file is None
+        self._file = file
         self.position = position
         self.size = size
 
     def __len__(self) -> int:
         return self.size
 
+    def __getitem__(self, part: slice) -> "FileSlice":
+        """Return a part of the slice, such as what is still to be sent."""
+        start, stop, step = part.indices(self.size)
+        assert step == 1
+        if start >= stop:
+            return EMPTY_SLICE
+        return FileSlice(self._open_file(), self.position + start, stop - start)
+
     def fileno(self) -> int:
-        """Return the descriptor for `sendfile`; it stays open as long as this slice lives."""
-        return self.file.fileno()
+        """Return the descriptor for `sendfile`."""
+        return self._open_file().fileno()
 
     def read(self) -> bytes:
         """Return the bytes themselves."""
-        return self.file.pread(self.size, self.position)
+        return self._open_file().pread(self.size, self.position) if self.size else b""
+
+    def release(self) -> None:
+        """Let go of the file; the slice can't be read or sent any more."""
+        self._file = None
+
+    def _open_file(self) -> File:
+        assert self._file is not None, "the slice is empty or was released"
+        return self._file
+
+
+EMPTY_SLICE = FileSlice(None, 0, 0)

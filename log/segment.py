@@ -285,7 +285,7 @@ class Segment:
         """Write batches at the end and index them as one.
 
         Raises:
-            OSError: the write failed; some of the bytes may be in the file (see truncate_bytes).
+            OSError: the write failed; some of the bytes may be in the file (see restore_size).
         """
         assert self._is_active
         position = self.size
@@ -301,6 +301,19 @@ class Segment:
         ):
             self._note(last_offset, max_timestamp, position, index_interval)
         self.bytes_since_last_index_entry += size
+        if self.verified_to == position:
+            self.verified_to = position + size
+        self.size = position + size
+
+    def write(self, chunks: Sequence[Buffer], size: int) -> None:
+        """Write batches at the end, which the caller indexes one by one (note_batch).
+
+        Raises:
+            OSError: as append.
+        """
+        assert self._is_active
+        position = self.size
+        self.slot.get().append(chunks, size)
         if self.verified_to == position:
             self.verified_to = position + size
         self.size = position + size
@@ -378,6 +391,15 @@ class Segment:
             self.first_batch_timestamp = None
         self.bytes_since_last_index_entry = 0
         self._find_max_timestamp()
+
+    def cut_at(self, position: int) -> None:
+        """Drop the bytes from position on, which no index knows."""
+        self.slot.get().truncate(position)
+        self.size = position
+        self.verified_to = min(self.verified_to, position)
+        self._known_positions.clear()
+        if position == 0:
+            self.first_batch_timestamp = None
 
     def _find_max_timestamp(self) -> None:
         """Find the greatest timestamp behind the last time index entry, too."""

@@ -15,16 +15,20 @@ class SyncRequest:
     Args:
         directory: the partition's directory.
         end_offset: everything below it is durable afterwards.
+        unsynced: what has changed besides the active segment.
+        file: the active segment when it has unsynced bytes. The reference keeps it open.
+        replacement: (name, content) of a checkpoint file in `directory` to be replaced.
+
+    Attributes:
         generation: of the log; a truncation in between makes the request void.
         changes: how many names and epochs had changed in the log when the request was made.
-        file: the active segment when it has unsynced bytes. The reference keeps it open.
         paths: rolled segments, indexes and snapshots written since the last sync.
         directories: those in which names were made, renamed or removed.
-        replacement: (name, content) of a checkpoint file in `directory` to be replaced.
     """
 
     __slots__ = (
         "_fs",
+        "_unsynced",
         "changes",
         "directories",
         "directory",
@@ -40,21 +44,19 @@ class SyncRequest:
         fs: FileSystem,
         directory: str,
         end_offset: int,
-        generation: int,
-        changes: int,
+        unsynced: "Unsynced",
         file: File | None,
-        paths: tuple[str, ...],
-        directories: tuple[str, ...],
         replacement: tuple[str, bytes] | None,
     ) -> None:
         self._fs = fs
+        self._unsynced = unsynced
         self.directory = directory
         self.end_offset = end_offset
-        self.generation = generation
-        self.changes = changes
+        self.generation = unsynced.generation
+        self.changes = unsynced.changes
         self.file = file
-        self.paths = paths
-        self.directories = directories
+        self.paths = tuple(unsynced.paths)
+        self.directories = unsynced.directories(directory)
         self.replacement = replacement
 
     @property
@@ -72,10 +74,13 @@ class SyncRequest:
             self._run()
         except FileNotFoundError:
             # The whole partition was deleted meanwhile; nothing of it needs to be durable.
-            if self._fs.exists(self.directory):
+            if not self._unsynced.is_deleted:
                 raise
 
     def _run(self) -> None:
+        if self._unsynced.is_deleted:
+            # Another partition may have the directory's name by now.
+            return
         if self.replacement is not None:
             name, content = self.replacement
             replace_file(self._fs, self.directory, name, content, sync_directory=False)
@@ -99,7 +104,7 @@ class Unsynced:
     whether a request that has run still describes it.
     """
 
-    __slots__ = ("changes", "epochs", "generation", "names", "parent_names", "paths")
+    __slots__ = ("changes", "epochs", "generation", "is_deleted", "names", "parent_names", "paths")
 
     def __init__(self) -> None:
         # Files whose bytes are not synced: rolled segments, indexes, snapshots.
@@ -111,6 +116,8 @@ class Unsynced:
         self.epochs = False
         self.changes = 0
         self.generation = 0
+        # The directory has been renamed away; requests under way have nothing to do any more.
+        self.is_deleted = False
 
     def add_paths(self, paths: list[str]) -> None:
         """Note files that were written, and whose names may be new."""
@@ -120,6 +127,12 @@ class Unsynced:
 
     def add_epoch(self) -> None:
         self.epochs = True
+        self.changes += 1
+
+    def add_directory(self) -> None:
+        """Note that the partition's directory may be new, and names in it."""
+        self.names = True
+        self.parent_names = True
         self.changes += 1
 
     def on_truncated(self) -> None:

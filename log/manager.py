@@ -1,0 +1,402 @@
+"""All logs of one data directory: who owns it, how it was left, and its checkpoints.
+
+The way of a directory through a run:
+
+1. `open`: lock it, check that it is ours, read the checkpoints, remove what was being deleted, and
+   take the clean shutdown marker away (synced: from now on a crash is a crash).
+2. `open_partition` for every partition that the metadata knows, `set_aside_strays` for the rest.
+3. `checkpoint_writer` now and then. The recovery point decides how much the next start reads.
+4. `close`: sync every log, write the checkpoints, and only then the marker. `abandon` instead
+   leaves the directory as a crash would.
+
+All methods belong to one thread, except what is said to run in any: the callable that
+`checkpoint_writer` returns, and `remove_deleted`.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from uuid import UUID, uuid4
+
+from klamm.log.checkpoint import (
+    ZERO_UUID,
+    Offsets,
+    encode_offsets,
+    encode_uuid,
+    read_offsets,
+    read_partition_metadata,
+    replace_file,
+)
+from klamm.log.config import LogConfig
+from klamm.log.environment import LogEnvironment
+from klamm.log.errors import DirectoryLockedError, InconsistentDirectoryError, StorageError
+from klamm.log.fs import FileSystem, Lock, read_file
+from klamm.log.layout import (
+    CLEAN_SHUTDOWN_FILE,
+    DELETE_DIRECTORY_SUFFIX,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOCK_FILE,
+    LOG_START_CHECKPOINT,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    STRAY_DIRECTORY_SUFFIX,
+    parse_partition_directory,
+    partition_directory,
+    renamed_directory,
+)
+from klamm.log.meta_properties import (
+    MetaProperties,
+    decode_meta_properties,
+    encode_meta_properties,
+    random_uuid,
+)
+from klamm.log.partition_log import PartitionLog
+from klamm.log.producer_state import PRODUCER_ID_EXPIRATION_MS
+from klamm.log.recovery import Checkpoints, open_log
+
+logger = logging.getLogger(__name__)
+
+TopicPartition = tuple[str, int]
+
+CHECKPOINT_FILES = (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_CHECKPOINT)
+# The version of the marker is Kafka's; there is no broker epoch without a cluster.
+_CLEAN_SHUTDOWN = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":")).encode()
+
+
+class LogManager:
+    """The logs of one data directory; made by `open`.
+
+    Attributes:
+        root: path of the directory.
+        cluster_id: 22 characters, made up when the directory is new.
+        directory_id: the directory's own id.
+        was_clean: whether the last run ended with `close`.
+        environment: what the logs share.
+    """
+
+    def __init__(
+        self,
+        environment: LogEnvironment,
+        root: str,
+        lock: Lock,
+        properties: MetaProperties,
+        *,
+        was_clean: bool,
+        checkpoints: dict[str, Offsets],
+        producer_id_expiration_ms: int,
+    ) -> None:
+        self.environment = environment
+        self.root = root
+        self.cluster_id = properties.cluster_id
+        self.directory_id = properties.directory_id
+        self.was_clean = was_clean
+        self._fs = environment.fs
+        self._lock = lock
+        self._producer_id_expiration_ms = producer_id_expiration_ms
+        self._logs: dict[TopicPartition, PartitionLog] = {}
+        # What the files said of partitions that are not open (yet): it is kept until they are
+        # opened or removed.
+        self._unopened = checkpoints
+        self._failed: set[TopicPartition] = set()
+        # Snapshots are numbered, so that a slow thread never replaces a newer checkpoint.
+        self._snapshots_taken = 0
+        self._snapshot_written = 0
+        self._written_partitions = {key for offsets in checkpoints.values() for key in offsets}
+        self._write_lock = threading.Lock()
+        self._removal_lock = threading.Lock()
+
+    @classmethod
+    def open(
+        cls,
+        fs: FileSystem,
+        root: str,
+        *,
+        node_id: int,
+        now_ms: int,
+        cluster_id: str | None = None,
+        producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+    ) -> "LogManager":
+        """Take possession of a data directory, which is made when it is not there.
+
+        Raises:
+            DirectoryLockedError: another process uses it.
+            InconsistentDirectoryError: it belongs to another node or cluster, or to a newer format.
+            CorruptFileError: its meta.properties or a checkpoint can't be understood.
+            OSError: it can't be made, read or written.
+        """
+        fs.make_directory(root)
+        try:
+            lock = fs.lock(f"{root}/{LOCK_FILE}")
+        except BlockingIOError as error:
+            raise DirectoryLockedError(
+                f"{root} is in use by another broker; stop that one, or choose another directory"
+            ) from error
+        try:
+            properties = _load_properties(fs, root, node_id, cluster_id)
+            checkpoints = {name: read_offsets(fs, f"{root}/{name}") for name in CHECKPOINT_FILES}
+            marker = f"{root}/{CLEAN_SHUTDOWN_FILE}"
+            was_clean = fs.exists(marker)
+            manager = cls(
+                LogEnvironment(fs),
+                root,
+                lock,
+                properties,
+                was_clean=was_clean,
+                checkpoints=checkpoints,
+                producer_id_expiration_ms=producer_id_expiration_ms,
+            )
+            manager.remove_deleted()
+            if was_clean:
+                # A marker that came back after a crash would hide it.
+                fs.remove(marker)
+                fs.sync_directory(root)
+        except BaseException:
+            lock.release()
+            raise
+        logger.info("opened %s at %d, clean=%s", root, now_ms, was_clean)
+        return manager
+
+    def __iter__(self) -> Iterator[PartitionLog]:
+        return iter(list(self._logs.values()))
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    def get(self, topic: str, partition: int) -> PartitionLog | None:
+        return self._logs.get((topic, partition))
+
+    # --- partitions ---
+
+    def open_partition(
+        self, topic: str, partition: int, topic_id: UUID, config: LogConfig, now_ms: int
+    ) -> PartitionLog:
+        """Open a partition's log, or make it when there is none of that topic id.
+
+        A directory of that name with another topic id belongs to a topic that was deleted just
+        before a crash; it is put away for deletion.
+
+        Raises:
+            CorruptLogError, CorruptFileError: this partition is damaged; the others are not.
+        """
+        key = (topic, partition)
+        assert key not in self._logs
+        directory = self._directory(topic, partition)
+        exists = self._fs.exists(directory)
+        try:
+            if exists:
+                found = read_partition_metadata(self._fs, f"{directory}/{PARTITION_METADATA}")
+                if found not in (topic_id, ZERO_UUID):
+                    logger.warning(
+                        "%s is of the deleted topic %s and goes", directory, encode_uuid(found)
+                    )
+                    self._rename(topic, partition, DELETE_DIRECTORY_SUFFIX)
+                    exists = False
+            log = self._open(key, topic_id, config, now_ms, exists=exists)
+        except (StorageError, OSError):
+            # What it was left in is for the next start to find out.
+            self._failed.add(key)
+            raise
+        self._failed.discard(key)
+        for offsets in self._unopened.values():
+            offsets.pop(key, None)
+        self._logs[key] = log
+        return log
+
+    def _open(
+        self,
+        key: TopicPartition,
+        topic_id: UUID,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        exists: bool,
+    ) -> PartitionLog:
+        topic, partition = key
+        directory = self._directory(topic, partition)
+        if not exists:
+            self._forget_checkpoints(key)
+            self._fs.make_directory(directory)
+        log = open_log(
+            self.environment,
+            directory,
+            topic,
+            partition,
+            config,
+            clean=self.was_clean or not exists,
+            checkpoints=Checkpoints(
+                log_start_offset=self._unopened[LOG_START_CHECKPOINT].get(key, 0),
+                recovery_point=self._unopened[RECOVERY_POINT_CHECKPOINT].get(key, 0),
+                high_watermark=self._unopened[HIGH_WATERMARK_CHECKPOINT].get(key, 0),
+            ),
+            now_ms=now_ms,
+            producer_id_expiration_ms=self._producer_id_expiration_ms,
+            on_recovery_point_lowered=self.write_checkpoints,
+        )
+        if log.topic_id != topic_id:
+            log.set_topic_id(topic_id)
+        return log
+
+    def _directory(self, topic: str, partition: int) -> str:
+        return f"{self.root}/{partition_directory(topic, partition)}"
+
+    def _rename(self, topic: str, partition: int, suffix: str) -> str:
+        name = renamed_directory(topic, partition, uuid4().hex, suffix)
+        self._fs.rename(self._directory(topic, partition), f"{self.root}/{name}")
+        return name
+
+    def delete_partition(self, topic: str, partition: int) -> None:
+        """Forget a partition and put its directory away; `remove_deleted` does the rest.
+
+        Whoever reads from it may go on. A sync of it that is under way does no harm.
+        """
+        key = (topic, partition)
+        log = self._logs.pop(key, None)
+        if log is not None:
+            log.on_deleted()
+        self._failed.discard(key)
+        for offsets in self._unopened.values():
+            offsets.pop(key, None)
+        if self._fs.exists(self._directory(topic, partition)):
+            self._rename(topic, partition, DELETE_DIRECTORY_SUFFIX)
+
+    def remove_deleted(self) -> None:
+        """Remove the directories that delete_partition put away. May run in any thread."""
+        fs = self._fs
+        with self._removal_lock:
+            names = [
+                name
+                for name in fs.list_directories(self.root)
+                if name.endswith(DELETE_DIRECTORY_SUFFIX)
+            ]
+            if not names:
+                return
+            # Before anything is removed: half a partition must not come back under its old name.
+            fs.sync_directory(self.root)
+            for name in names:
+                directory = f"{self.root}/{name}"
+                for file in fs.list_files(directory):
+                    fs.remove(f"{directory}/{file}")
+                fs.remove_directory(directory)
+
+    def set_aside_strays(self, known: set[TopicPartition]) -> list[str]:
+        """Rename the directories of partitions that no topic owns; return their new names.
+
+        They are kept for somebody to look at: losing a topic's metadata must not lose its data.
+        """
+        renamed: list[str] = []
+        for name in self._fs.list_directories(self.root):
+            key = parse_partition_directory(name)
+            if key is None or key in known or key in self._logs:
+                continue
+            new_name = self._rename(*key, STRAY_DIRECTORY_SUFFIX)
+            for offsets in self._unopened.values():
+                offsets.pop(key, None)
+            logger.warning("%s belongs to no topic and is set aside as %s", name, new_name)
+            renamed.append(new_name)
+        return renamed
+
+    # --- checkpoints ---
+
+    def checkpoint_writer(self) -> Callable[[], None]:
+        """Note where all logs are now; the returned callable writes that down, in any thread."""
+        contents = self._snapshot()
+        self._snapshots_taken += 1
+        number = self._snapshots_taken
+
+        def write() -> None:
+            self._write(number, contents)
+
+        return write
+
+    def write_checkpoints(self) -> None:
+        """Write all checkpoints now."""
+        self.checkpoint_writer()()
+
+    def checkpoint_log_start_offsets(self) -> None:
+        """Make the logs' start offsets durable, so that they never move back."""
+        self.write_checkpoints()
+
+    def _snapshot(self) -> dict[str, Offsets]:
+        contents = {name: dict(offsets) for name, offsets in self._unopened.items()}
+        for key, log in self._logs.items():
+            contents[RECOVERY_POINT_CHECKPOINT][key] = log.recovery_point
+            contents[HIGH_WATERMARK_CHECKPOINT][key] = log.high_watermark
+            if log.log_start_offset > log.segments.first.base_offset:
+                contents[LOG_START_CHECKPOINT][key] = log.log_start_offset
+        return contents
+
+    def _write(self, number: int, contents: dict[str, Offsets]) -> None:
+        with self._write_lock:
+            if number <= self._snapshot_written:
+                return
+            for name, offsets in contents.items():
+                content = encode_offsets(offsets)
+                replace_file(self._fs, self.root, name, content, sync_directory=False)
+            self._fs.sync_directory(self.root)
+            self._snapshot_written = number
+            self._written_partitions = {key for offsets in contents.values() for key in offsets}
+
+    def _forget_checkpoints(self, key: TopicPartition) -> None:
+        """Make sure that no checkpoint of an earlier partition of that name is taken for ours."""
+        for offsets in self._unopened.values():
+            offsets.pop(key, None)
+        with self._write_lock:
+            # Snapshots that were taken before may hold it, and are dropped.
+            self._snapshot_written = self._snapshots_taken
+            is_written = key in self._written_partitions
+        if is_written:
+            self.write_checkpoints()
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Shut down cleanly: everything synced, then the marker that says so.
+
+        Without a marker the next start reads the logs: when a log is offline or could not be
+        opened, there is none.
+
+        Raises:
+            OSError: a sync failed; the directory was abandoned.
+        """
+        try:
+            is_clean = not self._failed and not any(log.is_offline for log in self._logs.values())
+            for log in self._logs.values():
+                log.close()
+            self.write_checkpoints()
+            if is_clean:
+                replace_file(self._fs, self.root, CLEAN_SHUTDOWN_FILE, _CLEAN_SHUTDOWN)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of all files and of the lock, and write nothing."""
+        for log in self._logs.values():
+            log.close_files()
+        self._logs.clear()
+        self._lock.release()
+
+
+def _load_properties(
+    fs: FileSystem, root: str, node_id: int, cluster_id: str | None
+) -> MetaProperties:
+    path = f"{root}/{META_PROPERTIES}"
+    if not fs.exists(path):
+        properties = MetaProperties(
+            cluster_id or encode_uuid(random_uuid()), node_id, random_uuid()
+        )
+        replace_file(fs, root, META_PROPERTIES, encode_meta_properties(properties))
+        return properties
+    properties = decode_meta_properties(read_file(fs, path), path)
+    if properties.node_id != node_id:
+        raise InconsistentDirectoryError(
+            f"{root} belongs to node {properties.node_id}, this is node {node_id};"
+            " set node.id accordingly, or choose another directory"
+        )
+    if cluster_id is not None and properties.cluster_id != cluster_id:
+        raise InconsistentDirectoryError(
+            f"{root} belongs to cluster {properties.cluster_id}, this is cluster {cluster_id};"
+            " choose another directory"
+        )
+    return properties

@@ -1,0 +1,82 @@
+"""The file meta.properties: to which cluster and node a data directory belongs.
+
+A Java properties file with four entries: `version=1`, `cluster.id`, `node.id`, `directory.id`. The
+ids are uuids as Kafka prints them. A directory of another node or of an unknown version is refused
+before anything in it is touched.
+"""
+
+import uuid
+from typing import NamedTuple
+from uuid import UUID
+
+from klamm.log.checkpoint import decode_uuid, encode_uuid
+from klamm.log.errors import CorruptFileError, InconsistentDirectoryError
+
+CURRENT_VERSION = "1"
+
+
+class MetaProperties(NamedTuple):
+    """What meta.properties says."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: UUID
+
+
+def random_uuid() -> UUID:
+    """Return a random id whose printed form never looks like a command line option."""
+    while True:
+        value = uuid.uuid4()
+        if not encode_uuid(value).startswith("-"):
+            return value
+
+
+def encode_meta_properties(properties: MetaProperties) -> bytes:
+    """Return the text of the file."""
+    entries = {
+        "cluster.id": properties.cluster_id,
+        "directory.id": encode_uuid(properties.directory_id),
+        "node.id": properties.node_id,
+        "version": CURRENT_VERSION,
+    }
+    return "".join(f"{key}={value}\n" for key, value in entries.items()).encode("ascii")
+
+
+def decode_meta_properties(data: bytes, file: str) -> MetaProperties:
+    """Read the text of the file.
+
+    Raises:
+        InconsistentDirectoryError: the file is of another version.
+        CorruptFileError: an entry is missing or can't be understood.
+    """
+    entries = _parse(data, file)
+    version = entries.get("version")
+    if version != CURRENT_VERSION:
+        raise InconsistentDirectoryError(
+            f"{file}: version {version} is unknown, {CURRENT_VERSION} is needed;"
+            " use the program that wrote the directory, or choose another directory"
+        )
+    try:
+        return MetaProperties(
+            entries["cluster.id"], int(entries["node.id"]), decode_uuid(entries["directory.id"])
+        )
+    except KeyError as error:
+        raise CorruptFileError(file, f"there is no {error.args[0]}") from error
+    except ValueError as error:
+        raise CorruptFileError(file, str(error)) from error
+
+
+def _parse(data: bytes, file: str) -> dict[str, str]:
+    entries: dict[str, str] = {}
+    try:
+        lines = data.decode("ascii").splitlines()
+    except UnicodeDecodeError as error:
+        raise CorruptFileError(file, f"not text: {error}") from error
+    for line in map(str.strip, lines):
+        if not line or line[0] in "#!":
+            continue
+        key, separator, value = line.partition("=")
+        if not separator or key.strip() in entries:
+            raise CorruptFileError(file, f"malformed line {line!r}")
+        entries[key.strip()] = value.strip()
+    return entries

@@ -1,0 +1,591 @@
+"""The log of one partition: append, read, roll, sync.
+
+Synchronous, without threads and without a clock. The order of an append is: validate → check the
+producer → roll if needed → one vectored write → update the state. Everything that can refuse comes
+before the write, so that a refused append leaves the log as it was; a write that fails is cut off
+again.
+
+What is durable: `recovery_point` is the offset below which everything, with the names and indexes
+that belong to it, was synced. It moves only in `mark_synced`, after a sync that succeeded.
+"""
+
+import errno
+from collections.abc import Callable
+from typing import NamedTuple
+from uuid import UUID
+
+from klamm.log.append_origin import AppendOrigin
+from klamm.log.checkpoint import encode_partition_metadata, replace_file
+from klamm.log.config import LogConfig
+from klamm.log.environment import LoadedLog, LogEnvironment
+from klamm.log.errors import LogError
+from klamm.log.layout import LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA
+from klamm.log.log_read import LogRead, read_segments
+from klamm.log.opening import OpenedRecords
+from klamm.log.producer_state import VerificationGuard
+from klamm.log.replay import apply_batch, rebuild_producers
+from klamm.log.search import (
+    AbortedTransaction,
+    TimestampAndOffset,
+    collect_aborted_transactions,
+    find_offset_for_timestamp,
+    find_offset_of_max_timestamp,
+)
+from klamm.log.segment import Segment
+from klamm.log.sync import SyncRequest
+from klamm.log.validate import validate_batch, validate_replicated
+from klamm.wire.errors import ErrorCode
+
+# A full disk or quota is a passing condition, and writes that were refused for it left no harm.
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_REPLICATION = AppendOrigin.REPLICATION
+_RAFT_LEADER = AppendOrigin.RAFT_LEADER
+
+
+class AppendResult(NamedTuple):
+    """Where a batch went.
+
+    log_append_time_ms is -1 for CreateTime; for a duplicate it is the timestamp of the original.
+    A duplicate was not written again: its offsets are those of the original. `rolled` says that
+    the append began a new segment, so the old one should be synced soon.
+    """
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    size_in_bytes: int
+    duplicate: bool
+    rolled: bool
+
+    @property
+    def end_offset(self) -> int:
+        """The batch is durable once `recovery_point` has reached this offset."""
+        return self.last_offset + 1
+
+
+class PartitionLog:
+    """One partition's log; made by recovery.open_log.
+
+    Attributes:
+        config: may be replaced at any time.
+        log_start_offset: the first offset that may be read.
+        log_end_offset: the offset that the next record gets.
+        high_watermark: readers see nothing at or above it. Never decreases, except by truncation.
+        recovery_point: everything below is durable.
+        is_offline: a write or read of the disk failed in a way that leaves the files unknown;
+            appends are refused until a restart recovers the log.
+    """
+
+    def __init__(
+        self,
+        environment: LogEnvironment,
+        topic: str,
+        partition: int,
+        topic_id: UUID,
+        config: LogConfig,
+        loaded: LoadedLog,
+        on_recovery_point_lowered: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.config = config
+        self.directory = loaded.directory
+        self.segments = loaded.segments
+        self.producers = loaded.producers
+        self.leader_epochs = loaded.leader_epochs
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.high_watermark = loaded.high_watermark
+        self.recovery_point = loaded.recovery_point
+        self.is_offline = False
+        self._environment = environment
+        self._snapshots = loaded.snapshots
+        self._active = loaded.segments.active
+        self._latest_epoch = loaded.leader_epochs.latest_epoch
+        self._on_recovery_point_lowered = on_recovery_point_lowered
+        self._unsynced = loaded.unsynced
+        # Whether the index files on disk are older than the indexes in memory.
+        self._indexes_changed = loaded.indexes_changed
+
+    def __repr__(self) -> str:
+        return (
+            f"PartitionLog({self.topic}-{self.partition}, start={self.log_start_offset},"
+            f" end={self.log_end_offset}, high_watermark={self.high_watermark})"
+        )
+
+    @property
+    def active_segment(self) -> Segment:
+        return self._active
+
+    @property
+    def size_in_bytes(self) -> int:
+        return self.segments.size_in_bytes
+
+    # --- append ---
+
+    def append(
+        self,
+        records: bytes | memoryview,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
+        opened: OpenedRecords | None = None,
+    ) -> AppendResult:
+        """Write a batch at the end of the log.
+
+        Args:
+            records: one batch; from a leader (REPLICATION, RAFT_LEADER) any number of them, which
+                keep their offsets and epochs.
+            leader_epoch: stamped on the batch, or the epoch of the fetch that brought it.
+            guard: proof of a verified transaction (KIP-890), see ProducerState.
+            transaction_version: of the coordinator that wrote a marker.
+            opened: what validate.open_records made of the records, where needs_opening asked for
+                it; without it they are opened here if they have to be.
+
+        Raises:
+            LogError: with the code for the client; the log is as it was before.
+        """
+        if self.is_offline:
+            raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is offline after a disk error")
+        if origin is _REPLICATION or origin is _RAFT_LEADER:
+            return self._append_as_follower(records, leader_epoch, now_ms, origin)
+        base_offset = self.log_end_offset
+        batch = validate_batch(
+            records,
+            config=self.config,
+            origin=origin,
+            base_offset=base_offset,
+            leader_epoch=leader_epoch,
+            now_ms=now_ms,
+            opened=opened,
+        )
+        header = batch.header
+        size = batch.size_in_bytes
+        if size > self.config.segment_bytes:
+            raise self._larger_than_segment(size)
+        producers = self.producers
+        if header.producer_id >= 0:
+            duplicate = producers.check(
+                header,
+                origin,
+                guard=guard,
+                marker=batch.marker,
+                transaction_version=transaction_version,
+            )
+            if duplicate is not None:
+                return AppendResult(
+                    duplicate.first_offset,
+                    duplicate.last_offset,
+                    duplicate.timestamp,
+                    self.log_start_offset,
+                    0,
+                    True,
+                    False,
+                )
+        last_offset = base_offset + header.last_offset_delta
+        max_timestamp = batch.max_timestamp
+        rolled = self._roll_if_needed(size, max_timestamp, last_offset, base_offset, now_ms)
+        active = self._active
+        try:
+            active.append(
+                batch.chunks, size, last_offset, max_timestamp, self.config.index_interval_bytes
+            )
+        except OSError as error:
+            raise self._refuse_after(error) from error
+        self.log_end_offset = last_offset + 1
+        self._indexes_changed = True
+        if leader_epoch != self._latest_epoch:
+            self._assign_epoch(leader_epoch, base_offset)
+        if header.producer_id >= 0:
+            apply_batch(producers, active, header, base_offset, max_timestamp, batch.marker)
+        return AppendResult(
+            base_offset,
+            last_offset,
+            batch.log_append_time_ms,
+            self.log_start_offset,
+            size,
+            False,
+            rolled,
+        )
+
+    def _append_as_follower(
+        self, records: bytes | memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin
+    ) -> AppendResult:
+        """Write what a leader has accepted, with the offsets and epochs that it gave."""
+        batches = validate_replicated(records, self.log_end_offset, leader_epoch, origin)
+        if not batches.headers:
+            end = self.log_end_offset
+            return AppendResult(end, end - 1, -1, self.log_start_offset, 0, False, False)
+        base_offset = batches.headers[0].base_offset
+        last_offset = batches.headers[-1].last_offset
+        max_timestamp = max(header.max_timestamp for header in batches.headers)
+        size = len(batches.records)
+        if size > self.config.segment_bytes:
+            raise self._larger_than_segment(size)
+        rolled = self._roll_if_needed(size, max_timestamp, last_offset, base_offset, now_ms)
+        active = self._active
+        position = active.size
+        try:
+            active.write([batches.records], size)
+        except OSError as error:
+            raise self._refuse_after(error) from error
+        self.log_end_offset = last_offset + 1
+        self._indexes_changed = True
+        for header, marker in zip(batches.headers, batches.markers, strict=True):
+            active.note_batch(position, header, self.config.index_interval_bytes)
+            position += header.size_in_bytes
+            if header.partition_leader_epoch != self._latest_epoch:
+                self._assign_epoch(header.partition_leader_epoch, header.base_offset)
+            if header.producer_id >= 0:
+                apply_batch(
+                    self.producers,
+                    active,
+                    header,
+                    header.base_offset,
+                    header.max_timestamp,
+                    marker,
+                )
+        return AppendResult(
+            base_offset, last_offset, -1, self.log_start_offset, size, False, rolled
+        )
+
+    def _assign_epoch(self, epoch: int, start_offset: int) -> None:
+        if epoch >= 0 and self.leader_epochs.assign(epoch, start_offset):
+            self._latest_epoch = epoch
+            self._unsynced.add_epoch()
+
+    def _refuse_after(self, error: OSError) -> LogError:
+        """Cut off what a failed write left, and say what the client gets.
+
+        A full disk is a passing condition: the log goes on as before. After any other error the
+        state of the file is unknown, and the log stays offline until recovery has looked at it.
+        """
+        if error.errno not in _DISK_FULL:
+            self.is_offline = True
+        try:
+            self._active.restore_size()
+        except OSError:
+            self.is_offline = True
+        return LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"write failed: {error.strerror}")
+
+    # --- roll ---
+
+    def _roll_if_needed(
+        self, size: int, max_timestamp: int, last_offset: int, base_offset: int, now_ms: int
+    ) -> bool:
+        config = self.config
+        active = self._active
+        if not active.should_roll(size, max_timestamp, last_offset, now_ms, config):
+            return False
+        if active.size == 0 and active.base_offset == base_offset:
+            return False
+        try:
+            self._roll_at(base_offset, now_ms)
+        except OSError as error:
+            raise self._refuse_after(error) from error
+        return True
+
+    def _larger_than_segment(self, size: int) -> LogError:
+        return LogError(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"{size} bytes do not fit into a segment of {self.config.segment_bytes}",
+        )
+
+    def roll(self, now_ms: int) -> bool:
+        """Begin a new segment now, unless the active one is empty; say whether that was done."""
+        if self._active.size == 0:
+            return False
+        self._roll_at(self.log_end_offset, now_ms)
+        return True
+
+    def _roll_at(self, base_offset: int, now_ms: int) -> None:
+        """Make the segment that begins at base_offset; the old one is closed for writing.
+
+        The new file comes first: when the disk is full, nothing has happened yet. A crash in
+        between leaves an empty last segment, which is what recovery makes of it anyway.
+        """
+        old = self._active
+        environment = self._environment
+        new = Segment(
+            environment.files, environment.index_cache, self.directory, base_offset, now_ms
+        )
+        new.create()
+        try:
+            written = old.write_indexes()
+            written.append(self._snapshots.write(base_offset, self.producers))
+        except OSError:
+            new.remove_files()
+            raise
+        self._unsynced.add_paths([old.path(LOG_SUFFIX), *written])
+        old.deactivate()
+        self.segments.add(new)
+        self._active = new
+
+    # --- durability ---
+
+    def pending_sync(self) -> SyncRequest:
+        """Return what has to be synced so that everything appended until now is durable."""
+        active = self._active
+        end_offset = self.log_end_offset
+        # The high watermark will come to stand here, and readers will ask for it.
+        active.remember_position(end_offset, active.size)
+        has_unsynced_data = end_offset > self.recovery_point and active.size > 0
+        return SyncRequest(
+            fs=self._environment.fs,
+            directory=self.directory,
+            end_offset=end_offset,
+            unsynced=self._unsynced,
+            file=active.file() if has_unsynced_data else None,
+            replacement=(
+                (LEADER_EPOCH_CHECKPOINT, self.leader_epochs.encode())
+                if self._unsynced.epochs
+                else None
+            ),
+        )
+
+    def mark_synced(self, request: SyncRequest) -> None:
+        """Note that a request has run without an error."""
+        if self._unsynced.mark_synced(request):
+            assert request.end_offset <= self.log_end_offset
+            self.recovery_point = max(self.recovery_point, request.end_offset)
+
+    def flush(self) -> None:
+        """Sync everything now, in this thread.
+
+        Raises:
+            OSError: the disk failed; the process must halt without trying again.
+        """
+        request = self.pending_sync()
+        request.run()
+        self.mark_synced(request)
+
+    def close(self) -> None:
+        """Write out and sync everything that lives in memory, as a clean shutdown needs it."""
+        if self.is_offline:
+            # What is in memory may not fit what is on disk; recovery will look at the disk.
+            self.close_files()
+            return
+        if self._indexes_changed:
+            self._unsynced.add_paths(self._active.write_indexes())
+        if self.log_end_offset > (self._snapshots.latest_offset or 0):
+            snapshot = self._snapshots.write(self.log_end_offset, self.producers)
+            self._unsynced.add_paths([snapshot])
+        self.flush()
+        self._indexes_changed = False
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Let go of all files without writing anything."""
+        for segment in self.segments:
+            segment.close()
+
+    # --- watermarks ---
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Let readers see everything below offset; say whether that is news."""
+        offset = min(offset, self.log_end_offset)
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        self.producers.on_high_watermark_updated(offset)
+        return True
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Readers of committed data see nothing at or above this offset."""
+        unstable = self.producers.first_unstable_offset
+        if unstable is not None and unstable < self.high_watermark:
+            return max(unstable, self.log_start_offset)
+        return self.high_watermark
+
+    # --- read ---
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        upper_bound_offset: int | None = None,
+        min_one_batch: bool = True,
+    ) -> LogRead:
+        """Return the bytes from the batch that holds offset on (see log_read.py).
+
+        Args:
+            max_bytes: where the bytes are cut.
+            upper_bound_offset: nothing at or above it is returned; the log's end when not given.
+            min_one_batch: return the first batch whole even when it is larger than max_bytes.
+
+        Raises:
+            LogError: OFFSET_OUT_OF_RANGE.
+            CorruptLogError: the batches there are damaged.
+        """
+        end_offset = self.log_end_offset
+        if not self.log_start_offset <= offset <= end_offset:
+            raise LogError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not in {self.log_start_offset}..{end_offset}",
+            )
+        if upper_bound_offset is None or upper_bound_offset > end_offset:
+            upper_bound_offset = end_offset
+        return read_segments(
+            self.segments, offset, max_bytes, upper_bound_offset, end_offset, min_one_batch
+        )
+
+    def aborted_transactions(
+        self, fetch_offset: int, upper_bound_offset: int
+    ) -> list[AbortedTransaction]:
+        """Return the aborted transactions that overlap [fetch_offset, upper_bound_offset).
+
+        Args:
+            upper_bound_offset: LogRead.next_offset of what was read.
+        """
+        return collect_aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
+        """Return the first record that is not older than timestamp."""
+        return find_offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
+
+    def offset_of_max_timestamp(self) -> TimestampAndOffset | None:
+        """Return the first record with the greatest timestamp; None when nothing has one."""
+        return find_offset_of_max_timestamp(self.segments)
+
+    def epoch_end_offset(self, epoch: int) -> tuple[int, int]:
+        """Return (largest known epoch not above this one, where it ends), or (-1, -1)."""
+        return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
+
+    def leader_epoch_of(self, offset: int) -> int:
+        """Return the epoch that wrote the offset; -1 when it is not known."""
+        epoch = self.leader_epochs.epoch_for_offset(offset)
+        return -1 if epoch is None else epoch
+
+    @property
+    def latest_epoch(self) -> int:
+        """The newest epoch that has written anything; -1 when nothing was written."""
+        return -1 if self._latest_epoch is None else self._latest_epoch
+
+    # --- truncation and removal ---
+
+    def truncate_to(self, offset: int, now_ms: int) -> bool:
+        """Drop everything at or above offset, as a follower does that has diverged.
+
+        A batch that holds the offset goes as a whole. The recovery point is lowered on disk first:
+        otherwise a crash in between would look like the loss of synced data.
+
+        Returns:
+            Whether anything was dropped.
+        """
+        assert offset >= 0
+        if offset >= self.log_end_offset:
+            if self.leader_epochs.truncate_from_end(self.log_end_offset):
+                self._unsynced.add_epoch()
+                self._latest_epoch = self.leader_epochs.latest_epoch
+            return False
+        if self.recovery_point > offset:
+            self.recovery_point = offset
+            self._on_recovery_point_lowered()
+        self._unsynced.on_truncated()
+        if offset < self.segments.first.base_offset:
+            self._drop_all_and_start_at(offset, now_ms)
+        else:
+            self._drop_segments_above(offset)
+            self._active.truncate_to(offset, now_ms)
+            end = self._active.next_offset() if self._active.size else self._active.base_offset
+            self.log_end_offset = min(offset, end)
+        self.recovery_point = min(self.recovery_point, self.log_end_offset)
+        self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+        self.high_watermark = min(self.high_watermark, self.log_end_offset)
+        self._forget_state_above(self.log_end_offset, now_ms)
+        return True
+
+    def _drop_segments_above(self, offset: int) -> None:
+        """Remove whole segments, the last one first.
+
+        Each removal is synced before the next: if a crash could bring a later segment back
+        without an earlier one, the log would have a stale end behind a gap.
+        """
+        fs = self._environment.fs
+        while self._active.base_offset > offset and len(self.segments) > 1:
+            self.segments.pop_last().remove_files()
+            fs.sync_directory(self.directory)
+            self._active = self.segments.active
+        self._active.activate()
+
+    def _drop_all_and_start_at(self, offset: int, now_ms: int) -> None:
+        self._drop_segments_above(0)
+        while len(self.segments):
+            self.segments.pop_last().remove_files()
+        environment = self._environment
+        new = Segment(environment.files, environment.index_cache, self.directory, offset, now_ms)
+        new.create()
+        self.segments.add(new)
+        self._active = new
+        self.log_end_offset = offset
+
+    def _forget_state_above(self, end_offset: int, now_ms: int) -> None:
+        """Bring epochs, snapshots and producers back to what they were at end_offset."""
+        self.leader_epochs.truncate_from_end(end_offset)
+        self._latest_epoch = self.leader_epochs.latest_epoch
+        self._unsynced.add_epoch()
+        self._unsynced.add_paths([self._active.path(LOG_SUFFIX)])
+        self._indexes_changed = True
+        self._snapshots.remove_above(end_offset)
+        # A snapshot that came back after a crash would describe batches that are no more.
+        self._environment.fs.sync_directory(self.directory)
+        rebuild_producers(self.segments, self._snapshots, self.producers, end_offset, now_ms)
+        self.producers.on_high_watermark_updated(self.high_watermark)
+
+    def increment_log_start_offset(self, offset: int) -> bool:
+        """Let the log begin at offset from now on; say whether that is news.
+
+        The caller makes it durable (LogManager.checkpoint_log_start_offsets) before it answers,
+        and before it removes segments: the log start never moves back.
+
+        Raises:
+            LogError: OFFSET_OUT_OF_RANGE, the offset is above the high watermark.
+        """
+        if offset > self.high_watermark:
+            raise LogError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{offset} is above the high watermark {self.high_watermark}",
+            )
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        if self.leader_epochs.truncate_from_start(offset):
+            self._unsynced.add_epoch()
+        self.producers.on_log_start_offset_incremented(offset)
+        return True
+
+    def remove_segments_below_log_start(self) -> int:
+        """Remove the segments that lie wholly below the log start; return how many."""
+        removed = 0
+        while len(self.segments) > 1 and self.segments[1].base_offset <= self.log_start_offset:
+            self.segments.pop_first().remove_files()
+            removed += 1
+        if removed:
+            self._snapshots.remove_below(self.segments.first.base_offset)
+        return removed
+
+    def set_topic_id(self, topic_id: UUID) -> None:
+        """Write down which topic the directory belongs to, before it holds any data."""
+        content = encode_partition_metadata(topic_id)
+        replace_file(
+            self._environment.fs,
+            self.directory,
+            PARTITION_METADATA,
+            content,
+            sync_directory=False,
+        )
+        self.topic_id = topic_id
+        self._unsynced.add_directory()
+
+    def on_deleted(self) -> None:
+        """Let go of everything: the directory has been or is being renamed away."""
+        self._unsynced.is_deleted = True
+        self.is_offline = True
+        self.close_files()
