@@ -1,0 +1,81 @@
+"""One file per API. The table built from these files is the only source of ApiVersions.
+
+A handler module has a docstring (key, versions, promise, deviations) and
+
+    API_KEY = 3
+    VERSIONS = (0, 13)
+    def handle(request, context) -> response | Pending | awaitable
+    def error_response(request, code) -> response
+
+`handle` answers at once, or returns a `Pending` that is completed later, or is `async` and runs in
+a task of its own; then the connection handles no further request until it has ended. None means
+that the client expects no reply. `error_response` is the same refusal for everything in the
+request: it is used when a handler fails, and by the hooks that tests set.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from klamm.wire.errors import ErrorCode
+from klamm.wire.registry import api
+from klamm.wire.schema import Message
+
+SERVED = (
+    "api_versions",
+    "create_partitions",
+    "create_topics",
+    "delete_topics",
+    "describe_cluster",
+    "describe_configs",
+    "describe_topic_partitions",
+    "fetch",
+    "init_producer_id",
+    "list_offsets",
+    "metadata",
+    "offset_for_leader_epoch",
+    "produce",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What serves one API key."""
+
+    api_key: int
+    name: str
+    min_version: int
+    max_version: int
+    advertised_min_version: int
+    request: type[Message]
+    handle: Callable[[Any, Any], Any]
+    error_response: Callable[[Any, ErrorCode], Any]
+
+
+def load_routes() -> dict[int, Route]:
+    """Import every handler and check what it says it serves against the protocol."""
+    routes = {}
+    for name in SERVED:
+        route = _route(importlib.import_module(f"klamm.broker.handlers.{name}"))
+        routes[route.api_key] = route
+    return dict(sorted(routes.items()))
+
+
+def _route(module: ModuleType) -> Route:
+    declared = api(module.API_KEY)
+    min_version, max_version = module.VERSIONS
+    assert declared.min_version <= min_version <= max_version <= declared.max_version, module
+    return Route(
+        module.API_KEY,
+        declared.name,
+        min_version,
+        max_version,
+        getattr(module, "ADVERTISED_MIN_VERSION", min_version),
+        declared.request,
+        module.handle,
+        module.error_response,
+    )

@@ -1,0 +1,166 @@
+"""`klamm serve`: options, a few lines about where things are, signals, exit codes.
+
+Exit codes: 0 after a clean shutdown · 2 for something that the caller can put right (an option, a
+property, an address, a directory), said in one line · 70 when the broker halted to keep its
+promises (a sync failed) · 1 for anything else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from klamm.broker.broker import Broker
+
+EXIT_USAGE = 2
+EXIT_HALTED = 70
+
+logger = logging.getLogger("klamm")
+
+
+class UsageError(Exception):
+    """Something that the caller can put right; the text says how, in one line."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    try:
+        return _serve(options)
+    except UsageError as problem:
+        print(f"klamm: {problem}", file=sys.stderr)
+        return EXIT_USAGE
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="klamm", description="A Kafka-wire-compatible log broker."
+    )
+    parser.add_argument("--version", action="version", version=f"klamm {version('klamm')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="run a broker until SIGTERM or Ctrl-C")
+    serve.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="where clients connect; port 0 picks a free one (default 127.0.0.1:9092)",
+    )
+    serve.add_argument(
+        "--data-dir", metavar="DIR", help="where the logs are kept (default /tmp/klamm-logs)"
+    )
+    serve.add_argument(
+        "--config", metavar="FILE", help="a server.properties file with Kafka's own names"
+    )
+    serve.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="one property; wins over the file, may be repeated",
+    )
+    serve.add_argument("--verbose", action="store_true", help="log more")
+    return parser.parse_args(arguments)
+
+
+def _properties(options: argparse.Namespace) -> dict[str, str]:
+    properties = {}
+    for setting in options.set:
+        name, equals, value = setting.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--set {setting!r} is not KEY=VALUE")
+        properties[name.strip()] = value
+    if options.listen is not None:
+        properties["listeners"] = f"PLAINTEXT://{options.listen}"
+    if options.data_dir is not None:
+        properties["log.dirs"] = options.data_dir
+    return properties
+
+
+def _serve(options: argparse.Namespace) -> int:
+    # Imported here, so that `--help` and a wrong option answer at once.
+    import trio
+
+    from klamm.broker.broker import Broker, BrokerHaltedError
+    from klamm.broker.config import ConfigError, load
+    from klamm.log.errors import (
+        DirectoryLockedError,
+        InconsistentDirectoryError,
+        StorageError,
+    )
+
+    _log_to_standard_error(verbose=options.verbose)
+    try:
+        config = load(options.config, _properties(options))
+    except ConfigError as error:
+        raise UsageError(str(error)) from None
+    broker = Broker(config)
+    try:
+        bound = broker.bind()
+    except OSError as error:
+        names = ", ".join(f"{address.host}:{address.port}" for address in config.listeners)
+        raise UsageError(
+            f"cannot listen on {names}: {error.strerror or error}; choose another --listen"
+        ) from None
+
+    def announce() -> None:
+        first = broker.listeners[0]
+        print(f"klamm listening on {first.host}:{first.port}", flush=True)
+        for listener in broker.listeners[1:]:
+            logger.info("also listening on %s:%d (%s)", listener.host, listener.port, listener.name)
+        logger.info(
+            "data in %s: %d topics, %d partitions",
+            broker.logs.root,
+            len(broker.metadata.image.topics),
+            broker.metadata.image.partition_count,
+        )
+
+    async def run() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_stop_on_signal, broker)
+            await broker.serve(bound, announce)
+            nursery.cancel_scope.cancel()
+
+    directory = config.log_dirs[0]
+    try:
+        trio.run(run, strict_exception_groups=False)
+    except BrokerHaltedError:
+        return EXIT_HALTED
+    except (DirectoryLockedError, InconsistentDirectoryError) as error:
+        raise UsageError(str(error)) from None
+    except StorageError as error:
+        print(f"klamm: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if broker.listeners:
+            raise
+        raise UsageError(
+            f"cannot use the data directory {directory}: {error.strerror or error}; "
+            "choose another --data-dir"
+        ) from None
+    logger.info("stopped")
+    return 0
+
+
+async def _stop_on_signal(broker: Broker) -> None:
+    import trio
+
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            logger.info("%s: shutting down", signal.Signals(number).name)
+            broker.stop()
+
+
+def _log_to_standard_error(*, verbose: bool) -> None:
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.DEBUG if verbose else logging.INFO,
+        format="%(asctime)s %(levelname)s %(message)s",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

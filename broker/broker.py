@@ -1,0 +1,233 @@
+"""One broker: its parts, the order in which they start, and the order in which they stop.
+
+Start: addresses bound · data directory locked · metadata replayed · logs opened and recovered ·
+listening. Stop: no new connections and requests · what is under way ends · connections closed ·
+logs closed and marked clean. A failed sync, or a broken invariant of the log, halts: nothing is
+written or answered any more, and the next start recovers from what is on disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import trio
+
+from klamm.broker.budget import MemoryBudget
+from klamm.broker.clock import Clock
+from klamm.broker.config import Listener as Address
+from klamm.broker.config import ServerConfig
+from klamm.broker.connection import Connection
+from klamm.broker.controller import Controller
+from klamm.broker.dispatch import Dispatcher
+from klamm.broker.features import METADATA_VERSION, METADATA_VERSION_LEVEL
+from klamm.broker.fetch_session import FetchSessionCache
+from klamm.broker.flusher import Flusher
+from klamm.broker.listener import Listener, bind
+from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
+from klamm.broker.metadata.store import MetadataStore
+from klamm.broker.metadata.topics import INTERNAL_TOPICS, METADATA_TOPIC
+from klamm.broker.partitions import Partitions
+from klamm.broker.producer_ids import ProducerIds
+from klamm.broker.reactor import Reactor
+from klamm.broker.timers import Timers
+from klamm.log.fs import FileSystem, OsFileSystem
+from klamm.log.manager import LogManager
+from klamm.wire.messages.stored.metadata import FeatureLevelRecord
+
+logger = logging.getLogger(__name__)
+
+# What is under way when a shutdown begins gets this long to end.
+SHUTDOWN_GRACE_S = 10.0
+UNBOUNDED = 1 << 62
+
+
+class BrokerHaltedError(Exception):
+    """The broker stopped on the spot, because going on could have broken a promise."""
+
+
+class Broker:
+    """A running broker; `serve` is its life.
+
+    Args:
+        config: what it was told.
+        fs: where its files are.
+        clock: wall time.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        *,
+        fs: FileSystem | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.config = config
+        self.clock = clock or Clock()
+        self.node_id = config.node_id
+        self.internal_topics = INTERNAL_TOPICS
+        self.partitions = Partitions()
+        self.fetch_sessions = FetchSessionCache(config.max_incremental_fetch_session_cache_slots)
+        bytes_max = config.queued_max_request_bytes
+        self.budget = MemoryBudget(bytes_max if bytes_max > 0 else UNBOUNDED)
+        self.listeners: list[Listener] = []
+        self._fs = fs or OsFileSystem()
+        self._halted: str | None = None
+        self._stop = trio.Event()
+
+    # --- life ---
+
+    def bind(self) -> list[tuple[Address, socket.socket]]:
+        """Take the addresses, before anything is touched.
+
+        Raises:
+            OSError: one of them can't be used.
+        """
+        bound: list[tuple[Address, socket.socket]] = []
+        with ExitStack() as undo:
+            for address in self.config.listeners:
+                sock = bind(address.host, address.port)
+                undo.callback(sock.close)
+                bound.append((address, sock))
+            undo.pop_all()
+        return bound
+
+    async def serve(
+        self,
+        bound: Sequence[tuple[Address, socket.socket]],
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run until `stop` is called.
+
+        Args:
+            bound: what `bind` returned.
+            on_ready: called once connections are accepted.
+
+        Raises:
+            StorageError: the data directory is in use, damaged or of another kind.
+            OSError: the data directory can't be used.
+            BrokerHaltedError: a sync failed, or the log is not what it must be.
+        """
+        with ExitStack() as cleanup:
+            for _, sock in bound:
+                cleanup.callback(sock.close)
+            self.logs = LogManager.open(
+                self._fs,
+                self.config.log_dirs[0],
+                node_id=self.node_id,
+                now_ms=self.clock.now_ms(),
+                producer_id_expiration_ms=self.config.producer_id_expiration_ms,
+            )
+            # Whatever goes wrong from here on, nothing is written any more on the way out.
+            cleanup.callback(self.logs.abandon)
+            self._load()
+            await self._run(bound, on_ready)
+            if self._halted is not None:
+                raise BrokerHaltedError(self._halted)
+            await trio.to_thread.run_sync(self.logs.close)
+
+    def _load(self) -> None:
+        log = self.logs.open_partition(
+            METADATA_TOPIC, 0, METADATA_TOPIC_ID, METADATA_LOG_CONFIG, self.clock.now_ms()
+        )
+        log.advance_high_watermark(log.log_end_offset)
+        self.cluster_id = self.logs.cluster_id
+        self.metadata = MetadataStore(log)
+        if self.metadata.is_new:
+            level = FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_VERSION_LEVEL)
+            self.metadata.append_and_replay([level], self.clock.now_ms())
+        self.config = self.config.with_dynamic(
+            self.metadata.image.broker_configs(""),
+            self.metadata.image.broker_configs(str(self.node_id)),
+        )
+        self.controller = Controller(self)
+        self.producer_ids = ProducerIds(self.controller, self.node_id)
+        open_partitions(self)
+        log.flush()
+
+    async def _run(
+        self, bound: Sequence[tuple[Address, socket.socket]], on_ready: Callable[[], None]
+    ) -> None:
+        self.timers = Timers()
+        self.reactor = Reactor()
+        try:
+            async with trio.open_nursery() as nursery:
+                self._cancel_scope = nursery.cancel_scope
+                self._nursery = nursery
+                self.flusher = Flusher(
+                    nursery, self.timers, self.config.klamm_worker_threads, self.halt
+                )
+                self.dispatcher = Dispatcher(self, nursery)
+                self.listeners = [Listener(address.name, sock, self) for address, sock in bound]
+                nursery.start_soon(self.timers.run)
+                nursery.start_soon(self.reactor.run)
+                nursery.start_soon(self._checkpoint_regularly)
+                nursery.start_soon(self._expire_producers)
+                for listener in self.listeners:
+                    nursery.start_soon(listener.watch)
+                self.remove_deleted_soon()
+                on_ready()
+                await self._stop.wait()
+                await self._end_what_is_under_way()
+                nursery.cancel_scope.cancel()
+        finally:
+            for listener in self.listeners:
+                listener.close()
+            self.reactor.close()
+
+    def stop(self) -> None:
+        """Begin a clean shutdown; `serve` returns when it is done."""
+        self._stop.set()
+
+    async def _end_what_is_under_way(self) -> None:
+        for listener in self.listeners:
+            listener.stop_accepting()
+            for connection in listener.connections:
+                connection.hold()
+        with trio.move_on_after(SHUTDOWN_GRACE_S):
+            # Polled: two kinds of work, once in a broker's life.
+            while not self.flusher.is_idle or self.dispatcher.tasks:  # noqa: ASYNC110
+                await trio.sleep(0.002)
+
+    def halt(self, reason: str) -> None:
+        """Stop at once, without writing or answering anything any more."""
+        if self._halted is None:
+            logger.critical("halting: %s", reason)
+            self._halted = reason
+            self._cancel_scope.cancel()
+
+    # --- what runs in the background ---
+
+    async def _checkpoint_regularly(self) -> None:
+        interval_s = self.config.replica_high_watermark_checkpoint_interval_ms / 1000
+        while True:
+            await trio.sleep(interval_s)
+            await trio.to_thread.run_sync(self.logs.checkpoint_writer())
+
+    async def _expire_producers(self) -> None:
+        interval_s = self.config.producer_id_expiration_check_interval_ms / 1000
+        while True:
+            await trio.sleep(interval_s)
+            for partition in list(self.partitions):
+                partition.log.producers.remove_expired(self.clock.now_ms())
+                await trio.lowlevel.checkpoint()
+
+    def remove_deleted_soon(self) -> None:
+        """Remove the files of deleted partitions in a thread."""
+        self._nursery.start_soon(trio.to_thread.run_sync, self.logs.remove_deleted)
+
+    # --- what handlers ask ---
+
+    def now(self) -> float:
+        return trio.current_time()
+
+    def advertised_address(self, connection: Connection) -> tuple[str, int]:
+        """Where a client that came through this listener finds the broker again."""
+        advertised = {address.name: address for address in self.config.advertised_listeners}
+        address = advertised.get(connection.listener_name)
+        host, port = connection.local_address
+        if address is None:
+            return host, port
+        return address.host or socket.gethostname(), address.port or port

@@ -1,0 +1,383 @@
+"""One client connection: bytes in, frames to the dispatcher, replies out in the order of requests.
+
+Requests are handled strictly in the order in which they came, and replies leave in that order. A
+handler may answer later: then the next request is handled meanwhile, so that pipelined produce
+requests fill one group commit, but its reply waits its turn. Reading stops (and TCP holds the peer
+back) while too many replies are owed, too many bytes are unsent, or no memory is left for the next
+body.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import trio
+
+from klamm.broker.reactor import HANG_UP, READABLE, WRITABLE
+from klamm.wire.errors import WireError
+
+if TYPE_CHECKING:
+    from klamm.broker.budget import MemoryBudget
+    from klamm.broker.reactor import Reactor
+
+logger = logging.getLogger(__name__)
+
+FRAME_SIZE = struct.Struct(">i")
+# Read per call; a frame that fits in it needs no reservation of its own.
+RECEIVE_BYTES = 65_536
+# Replies owed on one connection before it is no longer read. Clients keep 5 requests in flight.
+PIPELINE_MAX = 64
+# Bytes handed to the connection but not to the kernel before it is no longer read.
+UNSENT_BYTES_MAX = 64 * 1024 * 1024
+
+
+class FileChunk(Protocol):
+    """A range of a file that goes to the socket without passing through Python."""
+
+    def __len__(self) -> int: ...
+    def fileno(self) -> int: ...
+    def release(self) -> None: ...
+    def __getitem__(self, part: slice) -> FileChunk: ...
+    @property
+    def position(self) -> int: ...
+
+
+class Dispatch(Protocol):
+    """Handles one frame and fills the slot, now or later."""
+
+    def __call__(self, frame: memoryview, slot: ReplySlot) -> None: ...
+
+
+class ReplySlot:
+    """The place of one reply in the order of its connection."""
+
+    __slots__ = ("chunks", "connection", "on_close", "reserved")
+
+    def __init__(self, connection: Connection, reserved: int) -> None:
+        self.connection = connection
+        self.reserved = reserved
+        self.chunks: Sequence[Any] | None = None
+        self.on_close: Callable[[], None] | None = None
+
+    def fill(self, chunks: Sequence[Any]) -> None:
+        """The reply is ready: an empty sequence means that the request gets no reply."""
+        self.chunks = chunks
+        connection = self.connection
+        if not connection.handling:
+            connection.flush()
+
+    def fail(self, reason: str) -> None:
+        self.connection.fail(reason)
+
+
+class Connection:
+    """A socket registered with the reactor."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        peer: str,
+        listener_name: str,
+        *,
+        reactor: Reactor,
+        dispatch: Dispatch,
+        budget: MemoryBudget,
+        frame_bytes_max: int,
+        on_closed: Callable[[Connection], None],
+    ) -> None:
+        self.peer = peer
+        self.listener_name = listener_name
+        self.local_address: tuple[str, int] = sock.getsockname()[:2]
+        self.closed = False
+        # True while frames are being handled: replies then leave together at the end.
+        self.handling = False
+        # The last sign of the peer, the begin of the frame that is not complete yet, and the last
+        # time that the peer took bytes.
+        self.received_at = self.frame_begun_at = self.sent_at = trio.current_time()
+        self._socket = sock
+        self._fd = sock.fileno()
+        self._reactor = reactor
+        self._dispatch = dispatch
+        self._budget = budget
+        self._frame_bytes_max = frame_bytes_max
+        self._on_closed = on_closed
+        self._buffer: bytes = b""
+        self._body: memoryview | None = None
+        self._body_filled = 0
+        self._body_waits = False
+        self._has_part_of_frame = False
+        self._holds = 0
+        self._replies: deque[ReplySlot] = deque()
+        self._unsent: deque[Any] = deque()
+        self._unsent_bytes = 0
+        self._is_blocked = False
+        self._mask = READABLE
+        reactor.register(self._fd, self, READABLE)
+
+    # What the janitor asks.
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is owed to the peer and nothing half has come from it."""
+        return not (self._replies or self._unsent or self._body_waits or self.has_partial_frame)
+
+    @property
+    def has_partial_frame(self) -> bool:
+        return self._body is not None or (bool(self._buffer) and not self._is_paused())
+
+    @property
+    def partial_frame_bytes(self) -> int:
+        return len(self._buffer) + self._body_filled
+
+    @property
+    def is_sending(self) -> bool:
+        return bool(self._unsent)
+
+    # Events.
+
+    def on_events(self, mask: int) -> None:
+        if mask & WRITABLE:
+            self._send()
+            self._resume()
+        if mask & READABLE and not self.closed:
+            self._receive()
+        elif mask & HANG_UP:
+            self.close()
+
+    def _receive(self) -> None:
+        try:
+            if self._body is not None:
+                count = self._socket.recv_into(self._body[self._body_filled :])
+                if count:
+                    self._body_filled += count
+                    self.received_at = trio.current_time()
+                    if self._body_filled == len(self._body):
+                        self._body_received()
+                    return
+            else:
+                data = self._socket.recv(RECEIVE_BYTES)
+                if data:
+                    self.received_at = trio.current_time()
+                    self._buffer = self._buffer + data if self._buffer else data
+                    self._handle_frames()
+                    return
+        except BlockingIOError:
+            return
+        except OSError as error:
+            logger.debug("%s: %s", self.peer, error)
+        self.close()
+
+    # Frames.
+
+    def _handle_frames(self) -> None:
+        """Handle every whole frame in the buffer, then send what is ready."""
+        data = self._buffer
+        available = len(data)
+        view = memoryview(data)
+        position = 0
+        was_partial = self._has_part_of_frame
+        self.handling = True
+        while not self._is_paused() and available - position >= 4:
+            (size,) = FRAME_SIZE.unpack_from(data, position)
+            if size < 0 or size > self._frame_bytes_max:
+                self.fail(self._explain_frame_size(size, data[position : position + 4]))
+                return
+            end = position + 4 + size
+            if end > available:
+                if size > RECEIVE_BYTES:
+                    self._begin_body(size, view[position + 4 :])
+                    position = available
+                break
+            self._handle_frame(view[position + 4 : end], 0)
+            if self.closed:
+                return
+            position = end
+        self._buffer = data[position:] if position else data
+        self._has_part_of_frame = position < available
+        if self._has_part_of_frame and (position or not was_partial):
+            self.frame_begun_at = self.received_at
+        self.handling = False
+        self.flush()
+
+    def _handle_frame(self, frame: memoryview, reserved: int) -> None:
+        slot = ReplySlot(self, reserved)
+        self._replies.append(slot)
+        try:
+            self._dispatch(frame, slot)
+        except WireError as error:
+            self.fail(f"unreadable request: {error}")
+
+    def _begin_body(self, size: int, start: memoryview) -> None:
+        """Room for a large body comes from the budget; the part that came is kept aside."""
+        head = bytes(start)
+
+        def granted() -> None:
+            self._body_waits = False
+            body = bytearray(size)
+            body[: len(head)] = head
+            self._body = memoryview(body)
+            self._body_filled = len(head)
+            self.frame_begun_at = trio.current_time()
+            self._update_interest()
+
+        self._body_waits = True
+        self._granted = granted
+        if self._budget.reserve(size, granted):
+            granted()
+
+    def _body_received(self) -> None:
+        body = self._body
+        assert body is not None
+        self._body = None
+        self._body_filled = 0
+        self.handling = True
+        self._handle_frame(body, len(body))
+        if self.closed:
+            return
+        self.handling = False
+        self.flush()
+
+    def _explain_frame_size(self, size: int, start: bytes) -> str:
+        if start[:3] in (b"\x16\x03\x01", b"\x16\x03\x03"):
+            return "a TLS handshake on a plaintext listener"
+        if start in (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE"):
+            return "an HTTP request on a Kafka listener"
+        if size < 0:
+            return f"negative frame size {size}"
+        return f"frame of {size} bytes, over socket.request.max.bytes={self._frame_bytes_max}"
+
+    # Pausing.
+
+    def hold(self) -> None:
+        """Handle no further request until `proceed`: the current one must have ended first."""
+        self._holds += 1
+
+    def proceed(self) -> None:
+        self._holds -= 1
+        if not self.closed:
+            self._resume()
+
+    def _is_paused(self) -> bool:
+        return (
+            self._holds > 0
+            or len(self._replies) >= PIPELINE_MAX
+            or self._unsent_bytes > UNSENT_BYTES_MAX
+        )
+
+    def _resume(self) -> None:
+        """Requests may have been left in the buffer while the connection was paused."""
+        if self.closed or self.handling:
+            return
+        if self._buffer and not self._is_paused() and self._body is None and not self._body_waits:
+            self._handle_frames()
+        else:
+            self._update_interest()
+
+    def _update_interest(self) -> None:
+        if self.closed:
+            return
+        mask = WRITABLE if self._unsent else 0
+        if not self._body_waits and not self._is_paused():
+            mask |= READABLE
+        if mask != self._mask:
+            self._mask = mask
+            self._reactor.modify(self._fd, mask)
+
+    # Replies.
+
+    def flush(self) -> None:
+        """Hand every reply whose turn has come to the kernel."""
+        if self.closed:
+            return
+        replies = self._replies
+        was_paused = self._is_paused()
+        while replies and (chunks := replies[0].chunks) is not None:
+            slot = replies.popleft()
+            if slot.reserved:
+                self._budget.release(slot.reserved)
+            for chunk in chunks:
+                if len(chunk):
+                    self._unsent.append(chunk)
+                    self._unsent_bytes += len(chunk)
+        if self._unsent:
+            self._send()
+        if was_paused:
+            self._resume()
+        else:
+            self._update_interest()
+
+    def _send(self) -> None:
+        unsent = self._unsent
+        progressed = False
+        try:
+            while unsent:
+                chunk = unsent[0]
+                if isinstance(chunk, bytes | memoryview):
+                    flags = socket.MSG_MORE if len(unsent) > 1 else 0
+                    sent = self._socket.send(chunk, flags)
+                    if sent < len(chunk):
+                        unsent[0] = memoryview(chunk)[sent:]
+                    else:
+                        unsent.popleft()
+                else:
+                    sent = self._send_file(chunk)
+                self._unsent_bytes -= sent
+                progressed = True
+            self._is_blocked = False
+        except BlockingIOError:
+            if progressed or not self._is_blocked:
+                self._is_blocked = True
+                self.sent_at = trio.current_time()
+        except OSError as error:
+            logger.debug("%s: %s", self.peer, error)
+            self.close()
+
+    def _send_file(self, chunk: FileChunk) -> int:
+        sent = os.sendfile(self._fd, chunk.fileno(), chunk.position, len(chunk))
+        if sent == 0:
+            # The file is shorter than the log said: the frame can't be completed.
+            raise OSError(f"{len(chunk)} bytes are missing from the segment")
+        if sent < len(chunk):
+            self._unsent[0] = chunk[sent:]
+        else:
+            self._unsent.popleft()
+            chunk.release()
+        return sent
+
+    # The end.
+
+    def fail(self, reason: str) -> None:
+        """Close because of something the peer did; one line says what."""
+        if not self.closed:
+            logger.warning("closing %s: %s", self.peer, reason)
+            self.close()
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        self._reactor.unregister(self._fd)
+        self._socket.close()
+        if self._body_waits:
+            self._budget.withdraw(self._granted)
+        if self._body is not None:
+            self._budget.release(len(self._body))
+            self._body = None
+        for slot in self._replies:
+            if slot.reserved:
+                self._budget.release(slot.reserved)
+            if slot.on_close is not None:
+                slot.on_close()
+        for chunk in self._unsent:
+            if not isinstance(chunk, bytes | memoryview):
+                chunk.release()
+        self._replies.clear()
+        self._unsent.clear()
+        self._buffer = b""
+        self._on_closed(self)

@@ -1,0 +1,274 @@
+"""Incremental fetch sessions (KIP-227): the broker remembers what a consumer fetches.
+
+A consumer names its partitions once; from then on a request carries only what changed, and the
+reply only partitions with data, an error or moved offsets. A session is named by
+its id; its epoch grows by one with each request, so that a lost reply can't go unnoticed.
+
+A request with epoch 0 asks for a new session, -1 for none; anything else continues one. The
+session's partitions are remembered when the reply is made, as in Kafka, so that a fetch that never
+got an answer leaves nothing behind.
+
+The cache is bounded. A full cache takes a new session only in the place of one that has not been
+used for two minutes; otherwise the reply has session id 0 and the consumer keeps sending
+everything, which is always legal.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from klamm.wire.errors import ErrorCode
+from klamm.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+INVALID_SESSION_ID = 0
+INT32_MAX = 2**31 - 1
+EVICTION_AGE_S = 120.0
+
+PartitionKey = tuple[str, UUID, int]
+
+
+@dataclass(slots=True)
+class SessionPartition:
+    """A partition in a session: what the consumer asked for last, and what it was told last."""
+
+    topic: str
+    topic_id: UUID
+    index: int
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int
+    last_fetched_epoch: int
+    log_start_offset: int
+    # What the consumer has been told; -1 makes the next reply include the partition.
+    told_high_watermark: int = -1
+    told_log_start_offset: int = -1
+
+    @property
+    def key(self) -> PartitionKey:
+        return (self.topic, self.topic_id, self.index)
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """The partitions of one consumer, in the order in which the next fetch serves them."""
+
+    session_id: int
+    uses_topic_ids: bool
+    used_at: float
+    epoch: int = 1
+    partitions: dict[PartitionKey, SessionPartition] = field(default_factory=dict)
+
+    def next_epoch(self) -> int:
+        return 1 if self.epoch == INT32_MAX else self.epoch + 1
+
+    def move_to_end(self, key: PartitionKey) -> None:
+        """A partition that gave data goes behind the others, so that none of them starves."""
+        partition = self.partitions.pop(key, None)
+        if partition is not None:
+            self.partitions[key] = partition
+
+
+class FetchSessionCache:
+    """All sessions of this broker, least recently used first."""
+
+    def __init__(self, slots_max: int) -> None:
+        self._slots_max = slots_max
+        self._sessions: dict[int, FetchSession] = {}
+        # Session ids need not be secret, only unlikely to repeat.
+        self._random = random.Random()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, session_id: int) -> FetchSession | None:
+        return self._sessions.get(session_id)
+
+    def touch(self, session: FetchSession, now: float) -> None:
+        session.used_at = now
+        self._sessions[session.session_id] = self._sessions.pop(session.session_id)
+
+    def remove(self, session_id: int) -> None:
+        self._sessions.pop(session_id, None)
+
+    def create(
+        self, partitions: dict[PartitionKey, SessionPartition], uses_topic_ids: bool, now: float
+    ) -> FetchSession | None:
+        """A new session, or None when the cache is full of sessions in use."""
+        if len(self._sessions) >= self._slots_max and not self._evict(now):
+            return None
+        session_id = self._random.randint(1, INT32_MAX)
+        while session_id in self._sessions:
+            session_id = self._random.randint(1, INT32_MAX)
+        session = FetchSession(session_id, uses_topic_ids, now, partitions=partitions)
+        self._sessions[session_id] = session
+        return session
+
+    def _evict(self, now: float) -> bool:
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or now - oldest.used_at < EVICTION_AGE_S:
+            return False
+        del self._sessions[oldest.session_id]
+        return True
+
+
+@dataclass(slots=True)
+class FetchScope:
+    """What one fetch request covers, and how its reply is put together."""
+
+    cache: FetchSessionCache
+    uses_topic_ids: bool
+    now: float
+    partitions: list[SessionPartition] = field(default_factory=list)
+    session: FetchSession | None = None
+    creates_session: bool = False
+    error: ErrorCode = ErrorCode.NONE
+    # The session's epoch after this request: another request of the same session must not have
+    # come in between.
+    expected_epoch: int = 0
+
+    def response(self, results: Sequence[PartitionData | None]) -> FetchResponse:
+        session = self.session
+        if session is not None and session.epoch != self.expected_epoch:
+            return FetchResponse(
+                error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id
+            )
+        answered = [
+            (asked, result)
+            for asked, result in zip(self.partitions, results, strict=True)
+            if result is not None
+        ]
+        # Partitions that can be read come first and keep their order, as in Kafka.
+        answered.sort(key=lambda pair: pair[1].error_code in UNKNOWN_PARTITION)
+        if session is not None:
+            answered = [pair for pair in answered if must_tell(*pair)]
+            for asked, result in answered:
+                if len(result.records or b""):
+                    session.move_to_end(asked.key)
+        elif self.creates_session:
+            for asked, result in answered:
+                asked.told_high_watermark = result.high_watermark
+                asked.told_log_start_offset = result.log_start_offset
+            partitions = {asked.key: asked for asked, _ in answered}
+            session = self.cache.create(partitions, self.uses_topic_ids, self.now)
+        return FetchResponse(
+            session_id=session.session_id if session is not None else INVALID_SESSION_ID,
+            responses=by_topic(answered),
+        )
+
+
+UNKNOWN_PARTITION = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+
+
+def must_tell(asked: SessionPartition, result: PartitionData) -> bool:
+    """Whether an incremental reply has to carry this partition; remembers what it says."""
+    tell = len(result.records or b"") > 0 or result.diverging_epoch.end_offset >= 0
+    if asked.told_high_watermark != result.high_watermark:
+        asked.told_high_watermark = result.high_watermark
+        tell = True
+    if asked.told_log_start_offset != result.log_start_offset:
+        asked.told_log_start_offset = result.log_start_offset
+        tell = True
+    if result.error_code != ErrorCode.NONE:
+        # When the error goes away, the partition is told again.
+        asked.told_high_watermark = -1
+        tell = True
+    return tell
+
+
+def by_topic(
+    answered: Sequence[tuple[SessionPartition, PartitionData]],
+) -> list[FetchableTopicResponse]:
+    """Neighbours of one topic share one entry; the order of partitions stays."""
+    topics: list[FetchableTopicResponse] = []
+    for asked, result in answered:
+        if not topics or topics[-1].topic != asked.topic or topics[-1].topic_id != asked.topic_id:
+            topics.append(FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id))
+        topics[-1].partitions.append(result)
+    return topics
+
+
+def begin_fetch(
+    cache: FetchSessionCache, request: FetchRequest, *, uses_topic_ids: bool, now: float
+) -> FetchScope:
+    """Find out which partitions a request covers, and move its session on."""
+    scope = FetchScope(cache, uses_topic_ids, now)
+    asked = asked_partitions(request)
+    epoch = request.session_epoch
+    if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        # A full request closes the session that it names.
+        if request.session_id != INVALID_SESSION_ID:
+            cache.remove(request.session_id)
+        scope.partitions = list(asked.values())
+        scope.creates_session = epoch == INITIAL_EPOCH
+        return scope
+    session = cache.get(request.session_id)
+    if session is None:
+        scope.error = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    elif session.epoch != epoch:
+        scope.error = ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    elif session.uses_topic_ids != uses_topic_ids:
+        scope.error = ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    else:
+        continue_session(cache, session, request, asked, scope)
+    return scope
+
+
+def continue_session(
+    cache: FetchSessionCache,
+    session: FetchSession,
+    request: FetchRequest,
+    asked: dict[PartitionKey, SessionPartition],
+    scope: FetchScope,
+) -> None:
+    for key, partition in asked.items():
+        known = session.partitions.get(key)
+        if known is None:
+            session.partitions[key] = partition
+        else:
+            known.fetch_offset = partition.fetch_offset
+            known.max_bytes = partition.max_bytes
+            known.current_leader_epoch = partition.current_leader_epoch
+            known.last_fetched_epoch = partition.last_fetched_epoch
+            known.log_start_offset = partition.log_start_offset
+    for topic in request.forgotten_topics_data:
+        for index in topic.partitions:
+            session.partitions.pop((topic.topic, topic.topic_id, index), None)
+    if not session.partitions:
+        # Nothing is left to fetch: the session ends, and the request goes on without one.
+        cache.remove(session.session_id)
+        scope.partitions = list(asked.values())
+        return
+    session.epoch = session.next_epoch()
+    cache.touch(session, scope.now)
+    scope.session = session
+    scope.expected_epoch = session.epoch
+    scope.partitions = list(session.partitions.values())
+
+
+def asked_partitions(request: FetchRequest) -> dict[PartitionKey, SessionPartition]:
+    """The partitions of a request; of one that is named twice the last mention counts."""
+    asked = {}
+    for topic in request.topics:
+        name, topic_id = topic.topic, topic.topic_id
+        for partition in topic.partitions:
+            asked[(name, topic_id, partition.partition)] = SessionPartition(
+                name,
+                topic_id,
+                partition.partition,
+                partition.fetch_offset,
+                partition.partition_max_bytes,
+                partition.current_leader_epoch,
+                partition.last_fetched_epoch,
+                partition.log_start_offset,
+            )
+    return asked

@@ -1,0 +1,246 @@
+"""Reading for a fetch: bytes shared by the partitions in their order, and the wait for more."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from klamm.broker.fetch_session import FetchScope, SessionPartition
+from klamm.broker.partition import Partition
+from klamm.broker.partitions import Partitions
+from klamm.broker.replies import Pending
+from klamm.log.errors import LogError, StorageError
+from klamm.wire.errors import ErrorCode
+from klamm.wire.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    PartitionData,
+)
+
+if TYPE_CHECKING:
+    from klamm.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+NO_RECORDS = b""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchParameters:
+    """The limits of one fetch."""
+
+    max_bytes: int
+    min_bytes: int
+    read_committed: bool
+    is_consumer: bool
+
+
+class FetchRead:
+    """The partitions of one fetch and what was read from each of them so far."""
+
+    def __init__(
+        self,
+        partitions: Partitions,
+        scope: FetchScope,
+        parameters: FetchParameters,
+        node_id: int,
+    ) -> None:
+        self._node_id = node_id
+        self._partitions = partitions
+        self._scope = scope
+        self._parameters = parameters
+        self.asked: list[SessionPartition] = scope.partitions
+        self.found: list[Partition | None] = [None] * len(self.asked)
+        self._results: list[PartitionData | None] = [None] * len(self.asked)
+        self._bytes = 0
+        self._must_answer = not self.asked
+
+    @property
+    def is_satisfied(self) -> bool:
+        """There is enough to answer with, or something the consumer has to know at once."""
+        return self._must_answer or self._bytes >= self._parameters.min_bytes
+
+    def read_all(self) -> None:
+        for index in range(len(self.asked)):
+            self._read(index)
+
+    def read_again(self, changed: set[Partition]) -> None:
+        """Read what changed since; the other partitions had nothing and still have nothing."""
+        results = self._results
+        self._bytes = 0
+        for index, partition in enumerate(self.found):
+            result = results[index]
+            if partition in changed or result is None or len(result.records or NO_RECORDS):
+                self._read(index)
+
+    def _read(self, index: int) -> None:
+        asked = self.asked[index]
+        previous = self._results[index]
+        if previous is not None:
+            release_records(previous)
+        try:
+            partition = self._find(asked)
+            self.found[index] = partition
+            result = self._read_partition(partition, asked)
+        except LogError as error:
+            self._must_answer = True
+            result = self._refusal(asked, error)
+        except (StorageError, OSError) as error:
+            logger.error("fetch from %s-%d: %s", asked.topic, asked.index, error)
+            self._must_answer = True
+            result = self._refusal(asked, LogError(ErrorCode.KAFKA_STORAGE_ERROR))
+        self._results[index] = result
+
+    def _find(self, asked: SessionPartition) -> Partition:
+        if self._scope.uses_topic_ids:
+            return self._partitions.find_by_id(asked.topic_id, asked.index)
+        return self._partitions.find(asked.topic, asked.index)
+
+    def _read_partition(self, partition: Partition, asked: SessionPartition) -> PartitionData:
+        parameters = self._parameters
+        if not parameters.is_consumer:
+            # There is no other replica: whoever claims to be one is not in the assignment.
+            raise LogError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        partition.check_leader_epoch(asked.current_leader_epoch)
+        log = partition.log
+        diverging = self._diverging_epoch(partition, asked)
+        if diverging is not None:
+            self._must_answer = True
+            return PartitionData(
+                partition_index=asked.index,
+                high_watermark=log.high_watermark,
+                last_stable_offset=log.last_stable_offset,
+                log_start_offset=log.log_start_offset,
+                diverging_epoch=diverging,
+                aborted_transactions=None,
+                records=NO_RECORDS,
+            )
+        upper = log.last_stable_offset if parameters.read_committed else log.high_watermark
+        left = max(0, parameters.max_bytes - self._bytes)
+        read = log.read(
+            asked.fetch_offset,
+            min(asked.max_bytes, left),
+            upper_bound_offset=upper,
+            min_one_batch=self._bytes == 0,
+        )
+        records = read.slice
+        self._bytes += len(records)
+        aborted = None
+        if parameters.read_committed:
+            aborted = [
+                AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                for each in log.aborted_transactions(asked.fetch_offset, read.next_offset)
+            ]
+        return PartitionData(
+            partition_index=asked.index,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=aborted,
+            records=records,
+        )
+
+    def _diverging_epoch(
+        self, partition: Partition, asked: SessionPartition
+    ) -> EpochEndOffset | None:
+        """Since version 12 a reader says which epoch it read last: where the log of that epoch
+        ends before the asked offset, the reader must truncate first (KIP-595)."""
+        if asked.last_fetched_epoch < 0:
+            return None
+        log = partition.log
+        epoch, end_offset = log.epoch_end_offset(asked.last_fetched_epoch)
+        if epoch == -1 or end_offset == -1:
+            raise LogError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
+            return EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        return None
+
+    def _refusal(self, asked: SessionPartition, error: LogError) -> PartitionData:
+        data = PartitionData(
+            partition_index=asked.index,
+            error_code=error.code,
+            high_watermark=-1,
+            last_stable_offset=-1,
+            log_start_offset=-1,
+            aborted_transactions=None,
+            records=NO_RECORDS,
+        )
+        if error.code is ErrorCode.FENCED_LEADER_EPOCH:
+            partition = self._find(asked)
+            data.current_leader = LeaderIdAndEpoch(
+                leader_id=self._node_id, leader_epoch=partition.leader_epoch
+            )
+        return data
+
+    def response(self) -> FetchResponse:
+        return self._scope.response(self._results)
+
+    def release(self) -> None:
+        for result in self._results:
+            if result is not None:
+                release_records(result)
+
+
+def release_records(result: PartitionData) -> None:
+    """Give back the file that a result that will not be sent holds open."""
+    records = result.records
+    if records is not None and not isinstance(records, bytes | memoryview):
+        records.release()
+
+
+class ParkedFetch:
+    """A fetch that waits on all its partitions at once, with one deadline."""
+
+    __slots__ = ("_broker", "_changed", "_queued", "_read", "_timer", "pending")
+
+    def __init__(self, read: FetchRead, broker: Broker, wait_s: float) -> None:
+        self._read = read
+        self._broker = broker
+        self._changed: set[Partition] = set()
+        self._queued = False
+        self.pending: Pending[FetchResponse] = Pending()
+        self.pending.on_abandon = self._abandon
+        for partition in read.found:
+            if partition is not None:
+                partition.parked[self] = None
+        self._timer = broker.timers.call_after(wait_s, self._deadline)
+
+    def on_change(self, partition: Partition) -> None:
+        """Wake after the sweep, so that one reply carries all that this sweep appended."""
+        self._changed.add(partition)
+        if not self._queued:
+            self._queued = True
+            self._broker.reactor.call_after_sweep(self._wake)
+
+    def _wake(self) -> None:
+        if self.pending.abandoned:
+            return
+        self._queued = False
+        self._read.read_again(self._changed)
+        self._changed.clear()
+        if self._read.is_satisfied:
+            self._answer()
+
+    def _deadline(self) -> None:
+        if self._changed:
+            self._read.read_again(self._changed)
+        self._answer()
+
+    def _answer(self) -> None:
+        self._leave()
+        response = self._read.response()
+        self.pending.on_abandon = None
+        self.pending.complete(response)
+
+    def _abandon(self) -> None:
+        self._leave()
+        self._read.release()
+
+    def _leave(self) -> None:
+        self._timer.cancel()
+        for partition in self._read.found:
+            if partition is not None:
+                partition.parked.pop(self, None)

@@ -1,0 +1,113 @@
+"""CreateTopics (key 19): make topics.
+
+Versions 2-7.
+
+Promise: all topics of a request that can be made are made together, in one durable step; when the
+reply leaves, they are led, writable and in Metadata. `timeout_ms` is not used: there is nothing to
+wait for that could take that long.
+
+Version by version: 4 defaults (-1) for partitions and replication factor · 5 flexible; partitions,
+replication factor and configs in the reply · 6 quota errors · 7 topic ids.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from klamm.broker.config import effective_topic_configs
+from klamm.broker.controller import NewTopic
+from klamm.broker.metadata.topics import METADATA_TOPIC, Refused
+from klamm.wire.errors import ErrorCode
+from klamm.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from klamm.wire.schema import Message
+
+if TYPE_CHECKING:
+    from klamm.broker.context import RequestContext
+
+API_KEY = 19
+VERSIONS = (2, 7)
+
+
+async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+    controller = context.broker.controller
+    results: list[CreatableTopicResult] = []
+    accepted: dict[str, Sequence[Message]] = {}
+    mentions = Counter(topic.name for topic in request.topics)
+    async with controller.lock:
+        for topic in request.topics:
+            if mentions[topic.name] > 1 or topic.name == METADATA_TOPIC:
+                continue
+            try:
+                new_topic = plan(topic, context)
+            except Refused as refused:
+                results.append(refusal(topic.name, refused.code, refused.message))
+                continue
+            accepted[topic.name] = new_topic.records
+            results.append(success(new_topic, context))
+        if accepted and not request.validate_only:
+            await controller.create_topics(accepted)
+    for name, count in mentions.items():
+        if count > 1:
+            results.append(refusal(name, ErrorCode.INVALID_REQUEST, "The topic is named twice."))
+        elif name == METADATA_TOPIC:
+            results.append(
+                refusal(name, ErrorCode.INVALID_REQUEST, f"{METADATA_TOPIC} is the broker's own.")
+            )
+    return CreateTopicsResponse(topics=results)
+
+
+def plan(topic: CreatableTopic, context: RequestContext) -> NewTopic:
+    """Raises Refused."""
+    assignments: dict[int, Sequence[int]] = {}
+    for assignment in topic.assignments:
+        if assignment.partition_index in assignments:
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Partition {assignment.partition_index} is assigned twice.",
+            )
+        assignments[assignment.partition_index] = assignment.broker_ids
+    return context.broker.controller.plan_topic(
+        topic.name,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=assignments,
+        configs={config.name: config.value for config in topic.configs},
+    )
+
+
+def success(new_topic: NewTopic, context: RequestContext) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=new_topic.name,
+        topic_id=new_topic.topic_id,
+        error_message=None,
+        num_partitions=len(new_topic.replicas),
+        replication_factor=len(new_topic.replicas[0]),
+        configs=[
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.config_source,
+                is_sensitive=entry.is_sensitive,
+            )
+            for entry in effective_topic_configs(context.broker.config, new_topic.configs)
+        ],
+    )
+
+
+def refusal(name: str, code: ErrorCode, message: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=message, configs=[])
+
+
+def error_response(request: CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        topics=[refusal(topic.name, code, None) for topic in request.topics]
+    )

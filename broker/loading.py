@@ -1,0 +1,77 @@
+"""Opening partitions as the metadata log says they exist: at start-up, and when they are made."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from klamm.broker.config import topic_log_config
+from klamm.broker.metadata.topics import METADATA_TOPIC
+from klamm.broker.partition import Partition
+from klamm.log.config import LogConfig
+from klamm.log.errors import StorageError
+from klamm.wire.messages.stored.metadata import PartitionChangeRecord
+
+if TYPE_CHECKING:
+    from klamm.broker.broker import Broker
+    from klamm.broker.metadata.image import PartitionState, TopicState
+
+logger = logging.getLogger(__name__)
+
+# Kafka's own id of the metadata topic.
+METADATA_TOPIC_ID = UUID(int=1)
+# The metadata of a cluster is never dropped, and a batch of it is a whole change.
+METADATA_LOG_CONFIG = LogConfig(max_message_bytes=64 * 1024 * 1024, retention_ms=-1)
+
+PROGRESS_S = 5.0
+
+
+def open_partitions(broker: Broker) -> None:
+    """Open every partition; one that is damaged stays offline, and the others are served.
+
+    After an unclean stop each partition gets a new leader epoch: what was acknowledged without
+    a sync may be gone, and consumers that have read further find that out by the epoch (KIP-320).
+    """
+    image = broker.metadata.image
+    if not broker.logs.was_clean and image.topics:
+        broker.metadata.append_and_replay(
+            [
+                PartitionChangeRecord(
+                    partition_id=state.index, topic_id=topic.topic_id, leader=broker.node_id
+                )
+                for topic in image.topics.values()
+                for state in topic.partitions
+            ],
+            broker.clock.now_ms(),
+        )
+    shown_at = time.monotonic()
+    count = 0
+    for topic in image.topics.values():
+        for state in topic.partitions:
+            open_partition(broker, topic, state)
+            count += 1
+            if time.monotonic() > shown_at + PROGRESS_S:
+                shown_at = time.monotonic()
+                logger.info("opened %d of %d partitions", count, image.partition_count)
+    known = {
+        (topic.name, state.index) for topic in image.topics.values() for state in topic.partitions
+    }
+    broker.logs.set_aside_strays(known | {(METADATA_TOPIC, 0)})
+
+
+def open_partition(broker: Broker, topic: TopicState, state: PartitionState) -> None:
+    """Open or make the log of a partition and lead it; where the disk refuses, it is offline."""
+    config = topic_log_config(broker.config, broker.metadata.image.topic_configs(topic.name))
+    try:
+        log = broker.logs.open_partition(
+            topic.name, state.index, topic.topic_id, config, broker.clock.now_ms()
+        )
+    except (StorageError, OSError) as error:
+        logger.error("partition %s-%d stays offline: %s", topic.name, state.index, error)
+        broker.partitions.add_offline(topic.name, topic.topic_id, state.index)
+        return
+    # This is the only replica: all that it has is committed.
+    log.advance_high_watermark(log.log_end_offset)
+    broker.partitions.add(Partition(log, topic.topic_id, state.leader_epoch))

@@ -1,0 +1,87 @@
+"""The metadata port: an image that follows the `__cluster_metadata` log.
+
+Commit = append one batch, sync it, replay it. The image never shows what is not on disk, and a
+batch is all or nothing, so a topic is never half there after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from klamm.broker.flusher import Flusher
+from klamm.broker.metadata.image import MetadataImage
+from klamm.broker.metadata.records import decode_metadata_record, encode_metadata_record
+from klamm.log.append_origin import AppendOrigin
+from klamm.log.partition_log import PartitionLog
+from klamm.wire.records.batch import read_batch_header
+from klamm.wire.records.record import build_batch, iter_records
+from klamm.wire.schema import Message
+
+REPLAY_BYTES = 1024 * 1024
+RECORD_BYTES_MAX = 64 * 1024 * 1024
+# There is one writer of this log and it is never replaced, so its epoch never changes.
+LEADER_EPOCH = 1
+
+
+class MetadataStore:
+    """The metadata log of a broker that is alone in its cluster."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self.log = log
+        self.image = MetadataImage()
+        self._load()
+
+    @property
+    def is_new(self) -> bool:
+        return self.log.log_end_offset == 0
+
+    def _load(self) -> None:
+        log = self.log
+        offset = log.log_start_offset
+        while offset < log.log_end_offset:
+            read = log.read(
+                offset, REPLAY_BYTES, upper_bound_offset=log.log_end_offset, min_one_batch=True
+            )
+            data = memoryview(read.slice.read())
+            while data:
+                header = read_batch_header(data)
+                if header.size_in_bytes > len(data):
+                    break
+                self._replay_batch(data[: header.size_in_bytes], header.is_control)
+                offset = header.next_offset
+                data = data[header.size_in_bytes :]
+
+    def _replay_batch(self, batch: memoryview, is_control: bool) -> None:
+        if is_control:
+            # Kafka's own log has leader changes and voters in between; one writer needs neither.
+            return
+        for record in iter_records(batch, decompressed_bytes_max=RECORD_BYTES_MAX):
+            assert record.value is not None
+            self.image.replay(decode_metadata_record(record.value))
+
+    def append_and_replay(self, records: Sequence[Message], now_ms: int) -> None:
+        """For the time before the broker serves anybody; the caller flushes the log."""
+        self._append(records, now_ms)
+        self._replay(records)
+
+    def _append(self, records: Sequence[Message], now_ms: int) -> None:
+        batch = build_batch(
+            [(None, encode_metadata_record(record), (), now_ms) for record in records]
+        )
+        self.log.append(
+            memoryview(batch),
+            leader_epoch=LEADER_EPOCH,
+            now_ms=now_ms,
+            origin=AppendOrigin.COORDINATOR,
+        )
+        self.log.advance_high_watermark(self.log.log_end_offset)
+
+    def _replay(self, records: Sequence[Message]) -> None:
+        for record in records:
+            self.image.replay(record)
+
+    async def commit(self, records: Sequence[Message], flusher: Flusher, now_ms: int) -> None:
+        """Make a change durable, then visible."""
+        self._append(records, now_ms)
+        await flusher.wait_synced(self.log)
+        self._replay(records)

@@ -1,0 +1,71 @@
+"""A partition as the broker serves it: its log, its leader epoch, and the fetches parked on it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+from uuid import UUID
+
+from klamm.log.errors import LogError
+from klamm.log.partition_log import AppendResult, PartitionLog
+from klamm.log.validate import OpenedRecords
+from klamm.wire.errors import ErrorCode
+from klamm.wire.schema import Records
+
+
+class Parked(Protocol):
+    """A request that waits for something to happen to a partition."""
+
+    def on_change(self, partition: Partition) -> None: ...
+
+
+class Partition:
+    """One partition led by this broker."""
+
+    __slots__ = ("deleted", "index", "leader_epoch", "log", "parked", "topic", "topic_id")
+
+    def __init__(self, log: PartitionLog, topic_id: UUID, leader_epoch: int) -> None:
+        self.topic = log.topic
+        self.topic_id = topic_id
+        self.index = log.partition
+        self.log = log
+        self.leader_epoch = leader_epoch
+        self.deleted = False
+        # Insertion order is kept, so that the fetch that has waited longest wakes first.
+        self.parked: dict[Parked, None] = {}
+
+    def append(
+        self, records: Records, now_ms: int, opened: OpenedRecords | None = None
+    ) -> AppendResult:
+        """Append what a client sent; readers see it at once, because this is the only replica.
+
+        Args:
+            opened: what validate.open_records made of the records, where that was needed.
+        """
+        log = self.log
+        result = log.append(records, leader_epoch=self.leader_epoch, now_ms=now_ms, opened=opened)
+        if not result.duplicate:
+            log.advance_high_watermark(log.log_end_offset)
+            if self.parked:
+                self._wake()
+        return result
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        """A client that knows another epoch must refresh its metadata (KIP-320); -1 asks nothing.
+
+        Raises:
+            LogError: FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+        """
+        if current_leader_epoch in (-1, self.leader_epoch):
+            return
+        if current_leader_epoch < self.leader_epoch:
+            raise LogError(ErrorCode.FENCED_LEADER_EPOCH)
+        raise LogError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+    def delete(self) -> None:
+        """The topic has gone: whoever is parked here has to hear of it."""
+        self.deleted = True
+        self._wake()
+
+    def _wake(self) -> None:
+        for parked in list(self.parked):
+            parked.on_change(self)

@@ -1,0 +1,55 @@
+"""What a handler may return instead of a response: a reply that comes later.
+
+`Pending` is for the hot paths (a produce that waits for its sync, a fetch that waits for data): no
+task, just a callback. Everything else that has to wait is an `async def handle` and runs in a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import trio
+
+Response = TypeVar("Response")
+
+
+class Pending(Generic[Response]):
+    """A reply that somebody completes later, exactly once."""
+
+    __slots__ = ("_deliver", "_response", "abandoned", "on_abandon")
+
+    def __init__(self) -> None:
+        self._deliver: Callable[[Response], None] | None = None
+        self._response: Response | None = None
+        self.abandoned = False
+        self.on_abandon: Callable[[], None] | None = None
+
+    def complete(self, response: Response) -> None:
+        if self.abandoned:
+            return
+        assert self._response is None, "a reply is completed once"
+        self._response = response
+        if self._deliver is not None:
+            self._deliver(response)
+
+    def deliver_to(self, deliver: Callable[[Response], None]) -> None:
+        self._deliver = deliver
+        if self._response is not None:
+            deliver(self._response)
+
+    async def wait(self) -> Response:
+        """Await the response, for a handler that runs in a task of its own."""
+        done = trio.Event()
+        self.deliver_to(lambda response: done.set())
+        await done.wait()
+        assert self._response is not None
+        return self._response
+
+    def abandon(self) -> None:
+        """Nobody waits any more (the connection has gone): drop what the reply holds on to."""
+        self.abandoned = True
+        self._deliver = None
+        if self.on_abandon is not None:
+            self.on_abandon()
+            self.on_abandon = None

@@ -1,0 +1,195 @@
+"""A broker inside a test: in a thread, on a free port, ready in milliseconds.
+
+    with running_broker() as broker:
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
+
+Several can run in one process. `broker.fail`, `broker.delay` and `broker.drop` make chosen requests
+go wrong, to see how a client copes. Tests that run under pytest just ask for the fixture
+`klamm_broker` (pytest_plugin.py).
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from klamm.broker.broker import Broker
+from klamm.broker.config import load
+from klamm.broker.interception import Action, Interception
+from klamm.broker.loop_probe import LoopProbe
+from klamm.wire.errors import ErrorCode
+from klamm.wire.registry import API_NAMES
+
+if TYPE_CHECKING:
+    from klamm.wire.header import RequestHeader
+
+READY_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 30.0
+# A week of requests: hooks that are set "for good" count down from here.
+ALWAYS = 1 << 40
+
+Matches = Callable[["RequestHeader", Any], bool]
+
+
+class RunningBroker:
+    """A broker in a thread of this process.
+
+    Args:
+        data_dir: its data directory, kept; without one a temporary directory is used and removed.
+        properties: Kafka's property names and values.
+
+    Attributes:
+        bootstrap: the address for clients, `127.0.0.1:<port>`.
+        probe: how long the event loop was ever held up; see loop_probe.py.
+    """
+
+    def __init__(
+        self, data_dir: str | Path | None = None, properties: Mapping[str, str] | None = None
+    ) -> None:
+        self._temporary = tempfile.mkdtemp(prefix="klamm-") if data_dir is None else None
+        self.data_dir = Path(data_dir or self._temporary or "")
+        self._properties = dict(properties or {})
+        self._properties.setdefault("listeners", "PLAINTEXT://127.0.0.1:0")
+        self._properties["log.dirs"] = str(self.data_dir)
+        self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+        self.probe = LoopProbe()
+        self.port = 0
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    # --- life ---
+
+    def start(self) -> RunningBroker:
+        """Return when clients can connect.
+
+        Raises:
+            ConfigError, OSError, StorageError: as `klamm serve` would report them.
+        """
+        assert self._thread is None, "already started"
+        self.broker = Broker(load(None, self._properties))
+        bound = self.broker.bind()
+        self.port = bound[0][1].getsockname()[1]
+        # A restart keeps the port, as clients expect of a broker.
+        self._properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
+        self._ready.clear()
+        self._failure = None
+
+        def run() -> None:
+            try:
+                trio.run(self._serve, bound, instruments=[self.probe])
+            except BaseException as error:
+                self._failure = error
+            finally:
+                self._ready.set()
+
+        self._thread = threading.Thread(target=run, name=f"klamm-{self.port}", daemon=True)
+        self._thread.start()
+        if not self._ready.wait(READY_TIMEOUT_S):
+            raise TimeoutError("the broker is not ready in time")
+        failure: BaseException | None = self._failure
+        if failure is not None:
+            self._join()
+        return self
+
+    async def _serve(self, bound: Any) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        await self.broker.serve(bound, self._ready.set)
+
+    def stop(self) -> None:
+        """Shut down cleanly."""
+        if self._thread is not None:
+            self._call(self.broker.stop)
+            self._join()
+
+    def restart(self) -> None:
+        """Stop cleanly and start again, on the same directory and port."""
+        self.stop()
+        self.start()
+
+    def _join(self) -> None:
+        thread, self._thread = self._thread, None
+        assert thread is not None
+        thread.join(STOP_TIMEOUT_S)
+        if thread.is_alive():
+            raise TimeoutError("the broker does not stop in time")
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self) -> None:
+        """Stop, and remove the data directory if it is a temporary one."""
+        try:
+            self.stop()
+        finally:
+            if self._temporary is not None:
+                shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _call(self, function: Callable[[], Any]) -> Any:
+        """Run something in the broker's own thread."""
+        assert self._token is not None, "not started"
+        try:
+            return trio.from_thread.run_sync(function, trio_token=self._token)
+        except trio.RunFinishedError:
+            return None
+
+    # --- hooks ---
+
+    def fail(
+        self, api: str, error: ErrorCode, *, times: int = ALWAYS, matches: Matches | None = None
+    ) -> None:
+        """Answer requests of an API with an error, instead of handling them.
+
+        Args:
+            api: Kafka's name of the API, such as "Produce".
+            error: what everything in the request is refused with.
+            times: how many requests; all of them when not given.
+            matches: picks requests by (header, request); all of them when not given.
+        """
+        self._intercept(api, Action(error=error), times, matches)
+
+    def delay(
+        self, api: str, seconds: float, *, times: int = ALWAYS, matches: Matches | None = None
+    ) -> None:
+        """Handle requests of an API later; what follows on the same connection waits, too."""
+        self._intercept(api, Action(delay_s=seconds), times, matches)
+
+    def drop(self, api: str, *, times: int = ALWAYS, matches: Matches | None = None) -> None:
+        """Close the connection instead of answering; the request is not handled."""
+        self._intercept(api, Action(), times, matches)
+
+    def clear_hooks(self) -> None:
+        self._call(lambda: self.broker.dispatcher.interceptors.clear())
+
+    def _intercept(self, api: str, action: Action, times: int, matches: Matches | None) -> None:
+        keys = {name: key for key, name in API_NAMES.items()}
+        if api not in keys:
+            raise ValueError(f"{api!r} is no API; Kafka's names are {', '.join(sorted(keys))}")
+        hook = Interception(keys[api], action, times, matches or _matches_all)
+        self._call(lambda: self.broker.dispatcher.interceptors.add(hook))
+
+
+def _matches_all(header: RequestHeader, request: Any) -> bool:
+    return True
+
+
+@contextmanager
+def running_broker(
+    data_dir: str | Path | None = None, properties: Mapping[str, str] | None = None
+) -> Iterator[RunningBroker]:
+    """A broker for a with block; see RunningBroker."""
+    running = RunningBroker(data_dir, properties)
+    try:
+        yield running.start()
+    finally:
+        running.close()
