@@ -8,6 +8,7 @@ promises (a sync failed) · 1 for anything else.
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import signal
 import sys
@@ -86,6 +87,7 @@ def _serve(options: argparse.Namespace) -> int:
 
     from klamm.broker.broker import Broker, BrokerHaltedError
     from klamm.broker.config import ConfigError, load
+    from klamm.broker.descriptors import raise_limit
     from klamm.log.errors import (
         DirectoryLockedError,
         InconsistentDirectoryError,
@@ -97,6 +99,7 @@ def _serve(options: argparse.Namespace) -> int:
         config = load(options.config, _properties(options))
     except ConfigError as error:
         raise UsageError(str(error)) from None
+    raise_limit()
     broker = Broker(config)
     try:
         bound = broker.bind()
@@ -107,6 +110,8 @@ def _serve(options: argparse.Namespace) -> int:
         ) from None
 
     def announce() -> None:
+        # What is there now stays: walking over it again and again would hold up the event loop.
+        gc.freeze()
         first = broker.listeners[0]
         print(f"klamm listening on {first.host}:{first.port}", flush=True)
         for listener in broker.listeners[1:]:
@@ -119,17 +124,24 @@ def _serve(options: argparse.Namespace) -> int:
         )
 
     async def run() -> None:
+        failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, broker)
-            await broker.serve(bound, announce)
+            try:
+                await broker.serve(bound, announce)
+            except (BrokerHaltedError, StorageError, OSError) as error:
+                failure = error
             nursery.cancel_scope.cancel()
+        if failure is not None:
+            # Raised here, it does not come in a group of exceptions.
+            raise failure
 
     directory = config.log_dirs[0]
     try:
-        trio.run(run, strict_exception_groups=False)
+        trio.run(run)
     except BrokerHaltedError:
         return EXIT_HALTED
-    except (DirectoryLockedError, InconsistentDirectoryError) as error:
+    except (ConfigError, DirectoryLockedError, InconsistentDirectoryError) as error:
         raise UsageError(str(error)) from None
     except StorageError as error:
         print(f"klamm: {error}", file=sys.stderr)

@@ -8,6 +8,7 @@ written or answered any more, and the next start recovers from what is on disk.
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 from collections.abc import Callable, Sequence
@@ -21,12 +22,14 @@ from klamm.broker.config import Listener as Address
 from klamm.broker.config import ServerConfig
 from klamm.broker.connection import Connection
 from klamm.broker.controller import Controller
+from klamm.broker.descriptors import descriptors_max, log_files_max
 from klamm.broker.dispatch import Dispatcher
 from klamm.broker.features import METADATA_VERSION, METADATA_VERSION_LEVEL
 from klamm.broker.fetch_session import FetchSessionCache
 from klamm.broker.flusher import Flusher
 from klamm.broker.listener import Listener, bind
 from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
+from klamm.broker.metadata.image import BROKER_RESOURCE
 from klamm.broker.metadata.store import MetadataStore
 from klamm.broker.metadata.topics import INTERNAL_TOPICS, METADATA_TOPIC
 from klamm.broker.partitions import Partitions
@@ -35,13 +38,15 @@ from klamm.broker.reactor import Reactor
 from klamm.broker.timers import Timers
 from klamm.log.fs import FileSystem, OsFileSystem
 from klamm.log.manager import LogManager
-from klamm.wire.messages.stored.metadata import FeatureLevelRecord
+from klamm.wire.messages.stored.metadata import ConfigRecord, FeatureLevelRecord
+from klamm.wire.schema import Message
 
 logger = logging.getLogger(__name__)
 
 # What is under way when a shutdown begins gets this long to end.
 SHUTDOWN_GRACE_S = 10.0
 UNBOUNDED = 1 << 62
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class BrokerHaltedError(Exception):
@@ -120,6 +125,7 @@ class Broker:
                 now_ms=self.clock.now_ms(),
                 producer_id_expiration_ms=self.config.producer_id_expiration_ms,
             )
+            self.logs.environment.files.open_files_max = log_files_max(descriptors_max())
             # Whatever goes wrong from here on, nothing is written any more on the way out.
             cleanup.callback(self.logs.abandon)
             self._load()
@@ -136,8 +142,7 @@ class Broker:
         self.cluster_id = self.logs.cluster_id
         self.metadata = MetadataStore(log)
         if self.metadata.is_new:
-            level = FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_VERSION_LEVEL)
-            self.metadata.append_and_replay([level], self.clock.now_ms())
+            self.metadata.append_and_replay(self._first_records(), self.clock.now_ms())
         self.config = self.config.with_dynamic(
             self.metadata.image.broker_configs(""),
             self.metadata.image.broker_configs(str(self.node_id)),
@@ -146,6 +151,22 @@ class Broker:
         self.producer_ids = ProducerIds(self.controller, self.node_id)
         open_partitions(self)
         log.flush()
+
+    def _first_records(self) -> list[Message]:
+        """What a cluster begins with.
+
+        Since Kafka 4.1 a new cluster fixes min.insync.replicas for all its brokers (KIP-966), so
+        that they agree on what is committed; later changes in a file do not touch it.
+        """
+        return [
+            FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_VERSION_LEVEL),
+            ConfigRecord(
+                resource_type=BROKER_RESOURCE,
+                resource_name="",
+                name="min.insync.replicas",
+                value=str(self.config.log_defaults.min_insync_replicas),
+            ),
+        ]
 
     async def _run(
         self, bound: Sequence[tuple[Address, socket.socket]], on_ready: Callable[[], None]
@@ -196,6 +217,9 @@ class Broker:
         if self._halted is None:
             logger.critical("halting: %s", reason)
             self._halted = reason
+            # First of all: what is under way in this very step must not be answered either.
+            for listener in self.listeners:
+                listener.close()
             self._cancel_scope.cancel()
 
     # --- what runs in the background ---
@@ -204,7 +228,14 @@ class Broker:
         interval_s = self.config.replica_high_watermark_checkpoint_interval_ms / 1000
         while True:
             await trio.sleep(interval_s)
-            await trio.to_thread.run_sync(self.logs.checkpoint_writer())
+            try:
+                await trio.to_thread.run_sync(self.logs.checkpoint_writer())
+            except OSError as error:
+                if error.errno not in DISK_FULL:
+                    self.halt(f"the checkpoints can't be written: {error}")
+                    return
+                # The old ones stay in force, so the next start reads more than it would have to.
+                logger.warning("the checkpoints can't be written: %s", error)
 
     async def _expire_producers(self) -> None:
         interval_s = self.config.producer_id_expiration_check_interval_ms / 1000
@@ -216,7 +247,14 @@ class Broker:
 
     def remove_deleted_soon(self) -> None:
         """Remove the files of deleted partitions in a thread."""
-        self._nursery.start_soon(trio.to_thread.run_sync, self.logs.remove_deleted)
+        self._nursery.start_soon(self._remove_deleted)
+
+    async def _remove_deleted(self) -> None:
+        try:
+            await trio.to_thread.run_sync(self.logs.remove_deleted)
+        except OSError as error:
+            # They are out of the way under another name; the next start tries again.
+            logger.error("files of deleted partitions can't be removed: %s", error)
 
     # --- what handlers ask ---
 

@@ -1,9 +1,10 @@
 """Configuration under Kafka's own names: tables, parsing, layers, description.
 
-`load` makes the `ServerConfig` of a broker; `topic_log_config` and `validate_topic_configs` are for
-topics; `klamm.broker.config.describe` answers DescribeConfigs.
+`load` makes the `ServerConfig` of a broker; `topic_log_config`, `validate_topic_configs` and
+`effective_topic_configs` are for topics; `klamm.broker.config.describe` answers DescribeConfigs.
 """
 
+from klamm.broker.config.effective import effective_topic_configs
 from klamm.broker.config.errors import ConfigError
 from klamm.broker.config.listeners import Listener
 from klamm.broker.config.load import load
@@ -15,6 +16,7 @@ __all__ = [
     "ConfigError",
     "Listener",
     "ServerConfig",
+    "effective_topic_configs",
     "load",
     "topic_log_config",
     "validate_topic_configs",

@@ -63,6 +63,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.SHORT,
         "1",
         "Replicas of __consumer_offsets.",
+        ignored=GROUPS,
         valid=at_least(1),
         difference=Difference(
             "3",

@@ -51,7 +51,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "klamm.worker.threads",
         ConfigType.INT,
         "8",
-        "Threads for work that blocks: syncing, cold reads, decompression.",
+        "Files that are synced to disk at the same time, each by a thread.",
         valid=at_least(1),
         klamm_own=True,
     ),

@@ -4,7 +4,12 @@ from klamm.broker.config.definition import ConfigType, Definition, Difference, U
 from klamm.broker.config.validators import ListOf, at_least, one_of
 
 RETENTION = "klamm does not delete old segments yet."
-CHECKPOINT = "klamm writes this checkpoint when it changes, not by the clock."
+PREALLOCATE = "klamm lets files grow as they are written."
+REMOVAL = "klamm removes the files of a deleted topic at once."
+CHECKPOINT = (
+    "klamm writes all its checkpoints together, every "
+    "replica.high.watermark.checkpoint.interval.ms."
+)
 
 DEFINITIONS: tuple[Definition, ...] = (
     Definition(
@@ -158,6 +163,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "60000",
         "Pause between taking a segment out of a log and removing its file.",
+        ignored=REMOVAL,
         valid=at_least(0),
         update=Update.CLUSTER_WIDE,
     ),
@@ -182,6 +188,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "60000",
         "Pause between two writes of the recovery points.",
+        ignored=CHECKPOINT,
         valid=at_least(0),
     ),
     Definition(
@@ -189,6 +196,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "60000",
         "Pause between two writes of the log start offsets.",
+        ignored=CHECKPOINT,
         valid=at_least(0),
     ),
     Definition(
@@ -196,6 +204,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.BOOLEAN,
         "false",
         "Whether the file of a new segment is given its full size at once.",
+        ignored=PREALLOCATE,
         update=Update.CLUSTER_WIDE,
     ),
     Definition(

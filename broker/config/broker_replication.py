@@ -92,7 +92,8 @@ DEFINITIONS: tuple[Definition, ...] = (
         "replica.high.watermark.checkpoint.interval.ms",
         ConfigType.LONG,
         "5000",
-        "Pause between two writes of the high watermarks to disk.",
+        "Pause between two writes of high watermarks, recovery points and log starts to disk.",
+        valid=at_least(1),
     ),
     Definition(
         "fetch.purgatory.purge.interval.requests",

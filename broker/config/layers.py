@@ -7,6 +7,7 @@ cluster, what the broker was started with, and the default.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from klamm.broker.config.entry import ConfigSource
 from klamm.broker.config.synonyms import broker_synonyms
 
 
@@ -30,3 +31,11 @@ class Layers(NamedTuple):
                     merged.pop(synonym, None)
                 merged[name] = text
         return merged
+
+    def by_source(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
+        """Returns the layers with the name that clients know each by, highest first."""
+        return (
+            (ConfigSource.DYNAMIC_BROKER_CONFIG, self.dynamic_broker),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, self.dynamic_default),
+            (ConfigSource.STATIC_BROKER_CONFIG, self.static),
+        )

@@ -39,7 +39,8 @@ def parse_listener(setting: str, text: str) -> Listener:
     port = int(port_text) if port_text.isdecimal() and len(port_text) <= 5 else -1
     if not separator or not name or not colon or not 0 <= port <= 65535:
         raise ConfigError(
-            f"{setting}: {shown(text)} is not a listener; write NAME://host:port with a port up to 65535"
+            f"{setting}: {shown(text)} is not a listener; "
+            "write NAME://host:port with a port up to 65535"
         )
     return Listener(name.upper(), host, port)
 
@@ -81,7 +82,9 @@ def client_listeners(
                 f"{setting}: {listener.name} is not one of listeners ({', '.join(sorted(names))})"
             )
     if not advertised:
-        raise ConfigError(f"{setting} names no listener for clients; add one of {sorted(names)}")
+        raise ConfigError(
+            f"{setting} names no listener for clients; add one of {', '.join(sorted(names))}"
+        )
     return bound, tuple(_advertisable(listener) for listener in advertised)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from klamm.broker.config.errors import ConfigError
+from klamm.broker.config.errors import ConfigError, shown
 from klamm.broker.config.layers import Layers
 from klamm.broker.config.properties import parse_properties
 from klamm.broker.config.server_config import ServerConfig, build
@@ -33,7 +33,7 @@ def _read(path: str) -> dict[str, str]:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+        raise ConfigError(f"cannot read {shown(path)}: {error.strerror or error}") from error
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:

@@ -44,16 +44,9 @@ def broker_definition(name: str) -> Definition | None:
     return tables.find_broker_definition(base)
 
 
-def require_broker_definition(name: str) -> Definition:
-    """Returns the definition of a broker setting.
-
-    Raises:
-        ConfigError: There is no such setting; the text names the nearest one.
-    """
-    definition = broker_definition(name)
-    if definition is None:
-        raise ConfigError(f"unknown property {shown(name)}; {_suggestion(name)}")
-    return definition
+def unknown_property(name: str) -> ConfigError:
+    """Returns the refusal of a setting that does not exist; the text names the nearest one."""
+    return ConfigError(f"unknown property {shown(name)}; {_suggestion(name)}")
 
 
 def _suggestion(name: str) -> str:

@@ -87,4 +87,6 @@ def _unescape(text: str, number: int) -> str:
             )
         characters.append(chr(int(digits, 16)))
         position += 4
-    return "".join(characters)
+    # Java writes a character beyond the first 65,536 as two escapes.
+    units = "".join(characters).encode("utf-16-be", "surrogatepass")
+    return units.decode("utf-16-be", "replace")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from klamm.broker.config import lookup
+from klamm.broker.config import lookup, tables
 from klamm.broker.config.errors import ConfigError, shown
 from klamm.broker.config.layers import Layers
 from klamm.broker.config.listeners import Listener, client_listeners
@@ -56,11 +56,7 @@ class ServerConfig:
     max_request_partition_size_limit: int = 2000
 
     log_dirs: tuple[str, ...] = ("/tmp/klamm-logs",)
-    log_flush_offset_checkpoint_interval_ms: int = 60_000
-    log_flush_start_offset_checkpoint_interval_ms: int = 60_000
     replica_high_watermark_checkpoint_interval_ms: int = 5000
-    log_retention_check_interval_ms: int = 300_000
-    log_initial_task_delay_ms: int = 30_000
     producer_id_expiration_ms: int = 86_400_000
     producer_id_expiration_check_interval_ms: int = 600_000
 
@@ -70,11 +66,6 @@ class ServerConfig:
 
     # The texts as they were given, by layer. They may hold secrets: never log them.
     layers: Layers = field(default_factory=lambda: Layers({}))
-
-    @property
-    def static(self) -> Mapping[str, str]:
-        """What the broker was started with, as text."""
-        return self.layers.static
 
     @cached_property
     def given(self) -> Mapping[str, str]:
@@ -120,7 +111,10 @@ def build(layers: Layers) -> ServerConfig:
         ConfigError: A name is unknown, a text does not parse, klamm cannot do what is asked, or
             two settings contradict each other.
     """
-    values = {name: _checked(name, text) for name, text in layers.merged().items()}
+    values = {
+        name: _checked(name, text, only_dynamic=name not in layers.static)
+        for name, text in layers.merged().items()
+    }
     attributes: dict[str, Any] = {}
     for name, value in values.items():
         attribute = name.replace(".", "_")
@@ -136,10 +130,14 @@ def build(layers: Layers) -> ServerConfig:
     return config
 
 
-def _checked(name: str, text: str) -> ConfigValue:
+def _checked(name: str, text: str, *, only_dynamic: bool) -> ConfigValue:
     if lookup.is_plugin_setting(name):
         return text
-    definition = lookup.require_broker_definition(name)
+    definition = lookup.broker_definition(name)
+    if definition is None and only_dynamic:
+        definition = tables.dynamic_broker_definitions().get(name)
+    if definition is None:
+        raise lookup.unknown_property(name)
     value = parse_value(definition, text)
     supported = definition.supported
     if supported is not None and (value_text(value) or "") not in supported:
@@ -192,11 +190,13 @@ def _log_dirs(values: Mapping[str, ConfigValue]) -> tuple[str, ...]:
     # of them in silence would hide the data in the others.
     if len(directories) > 1:
         raise ConfigError("log.dirs names several directories; klamm keeps one, so name one")
+    if any("\0" in directory for directory in directories):
+        raise ConfigError("log.dirs has a zero byte in it, which no directory can; remove it")
     metadata = values.get("metadata.log.dir")
     if metadata is not None and metadata not in directories:
         raise ConfigError(
-            f"metadata.log.dir={shown(str(metadata))} is not the log directory; remove it, because klamm keeps "
-            "the metadata log beside the others"
+            f"metadata.log.dir={shown(str(metadata))} is not the log directory; remove it, "
+            "because klamm keeps the metadata log beside the others"
         )
     return tuple(directories)
 

@@ -11,6 +11,8 @@ from klamm.broker.config.validators import (
 )
 
 RETENTION = "klamm does not delete old segments yet."
+PREALLOCATE = "klamm lets files grow as they are written."
+REMOVAL = "klamm removes the files of a deleted topic at once."
 COMPACT = "klamm does not compact yet."
 TIER = "klamm has no tiered storage."
 
@@ -115,6 +117,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "60000",
         "Pause between taking a file out of a log and removing it.",
+        ignored=REMOVAL,
         valid=at_least(0),
     ),
     Definition(
@@ -182,6 +185,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.BOOLEAN,
         "false",
         "Whether the file of a new segment is given its full size at once.",
+        ignored=PREALLOCATE,
     ),
     Definition(
         "message.timestamp.type",

@@ -13,6 +13,7 @@ import pytest
 
 from compat_tests.apache_kafka import ApacheKafka
 from compat_tests.klamm_process import KlammProcess
+from compat_tests.twin.brokers import klamm_like_kafka
 from compat_tests.twin.codec import versions
 from compat_tests.twin.conversation import Conversation
 from compat_tests.twin.topics import Twin
@@ -20,7 +21,7 @@ from compat_tests.twin.topics import Twin
 
 @pytest.fixture(scope="session")
 def other_broker(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ApacheKafka | KlammProcess]:
     """The broker that is compared with Apache Kafka."""
     if os.environ.get("KLAMM_COMPAT_BROKER", "klamm") == "kafka":
@@ -28,8 +29,9 @@ def other_broker(
         with ApacheKafka(data_dir, heap="512M") as kafka:
             yield kafka
     else:
-        klamm: KlammProcess = request.getfixturevalue("klamm")
-        yield klamm
+        data_dir = tmp_path_factory.mktemp("klamm-twin") / "data"
+        with klamm_like_kafka(data_dir) as klamm:
+            yield klamm
 
 
 @pytest.fixture(scope="session")

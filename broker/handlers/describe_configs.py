@@ -1,0 +1,208 @@
+"""DescribeConfigs (key 32): settings with their values, where those come from, and what they mean.
+
+Versions 1-4.
+
+Promise: every setting of a resource, also one that klamm accepts and does not use (its
+documentation says so); the value of a secret is never in a reply. `configuration_keys` narrows the
+list; null and empty both ask for all. A resource of a type that has no settings makes the whole
+request invalid, any other mistake only its own resource.
+
+Version by version: 2 throttling after the reply · 3 types and documentation · 4 flexible.
+
+Deviation: a request whose answer would have more than 200,000 entries (all configs of about 6,000
+topics) is refused, because every reply is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import trio
+
+from klamm.broker.config.describe import (
+    describe_broker,
+    describe_broker_defaults,
+    describe_client_metrics,
+    describe_group,
+    describe_topic,
+)
+from klamm.broker.config.entry import ConfigEntry
+from klamm.broker.config.errors import ConfigError, shown
+from klamm.broker.config.loggers import describe_loggers
+from klamm.broker.metadata.topics import Refused, check_topic_name
+from klamm.wire.errors import ErrorCode
+from klamm.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from klamm.broker.broker import Broker
+    from klamm.broker.context import RequestContext
+
+API_KEY = 32
+VERSIONS = (1, 4)
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+
+ENTRIES_MAX = 200_000
+TOO_MUCH = f"The reply would have more than {ENTRIES_MAX} entries; ask for fewer resources at once."
+UNKNOWN_TYPE = "A resource has a type without settings, so the whole request is invalid."
+# Describing a resource takes some tens of microseconds; others get their turn after this many.
+RESOURCES_PER_TURN = 64
+
+
+async def handle(
+    request: DescribeConfigsRequest, context: RequestContext
+) -> DescribeConfigsResponse:
+    if any(resource.resource_type not in DESCRIBERS for resource in request.resources):
+        return error_response(request, ErrorCode.INVALID_REQUEST, UNKNOWN_TYPE)
+    description = Description(request, context.broker)
+    results = []
+    for number, resource in enumerate(request.resources, 1):
+        results.append(description.result(resource))
+        if description.entry_count > ENTRIES_MAX:
+            return error_response(request, ErrorCode.INVALID_REQUEST, TOO_MUCH)
+        if number % RESOURCES_PER_TURN == 0:
+            await trio.lowlevel.checkpoint()
+    return DescribeConfigsResponse(results=results)
+
+
+class Description:
+    """What one request asks for, in the form of the reply."""
+
+    def __init__(self, request: DescribeConfigsRequest, broker: Broker) -> None:
+        self._request = request
+        self._broker = broker
+        # Most topics set nothing, so many resources share most of their entries.
+        self._shaped: dict[ConfigEntry, DescribeConfigsResourceResult] = {}
+        self.entry_count = 0
+
+    def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+        try:
+            entries = DESCRIBERS[resource.resource_type](resource.resource_name, self._broker)
+        except Refused as refused:
+            return refusal(resource, refused.code, refused.message)
+        except ConfigError as error:
+            # Stored by another broker with other rules.
+            return refusal(resource, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+        wanted = resource.configuration_keys
+        if wanted:
+            names = frozenset(wanted)
+            entries = [entry for entry in entries if entry.name in names]
+        self.entry_count += len(entries)
+        return DescribeConfigsResult(
+            error_message="",
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=[self._shape(entry) for entry in entries],
+        )
+
+    def _shape(self, entry: ConfigEntry) -> DescribeConfigsResourceResult:
+        shaped = self._shaped.get(entry)
+        if shaped is None:
+            shaped = self._shaped[entry] = DescribeConfigsResourceResult(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.config_source,
+                is_sensitive=entry.is_sensitive,
+                config_type=entry.config_type,
+                documentation=self._documentation(entry),
+            )
+            if self._request.include_synonyms:
+                shaped.synonyms = [
+                    DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source)
+                    for one in entry.synonyms
+                ]
+        return shaped
+
+    def _documentation(self, entry: ConfigEntry) -> str | None:
+        # An empty text is what Kafka sends for a logger, asked or not.
+        if self._request.include_documentation or entry.documentation == "":
+            return entry.documentation
+        return None
+
+
+def topic(name: str, broker: Broker) -> Sequence[ConfigEntry]:
+    check_topic_name(name)
+    image = broker.metadata.image
+    if image.topic(name) is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    return describe_topic(broker.config, image.topic_configs(name))
+
+
+def one_broker_or_all(name: str, broker: Broker) -> Sequence[ConfigEntry]:
+    if not name:
+        return describe_broker_defaults(broker.config)
+    check_broker_id(name, broker.node_id)
+    return describe_broker(broker.config)
+
+
+def broker_logger(name: str, broker: Broker) -> Sequence[ConfigEntry]:
+    check_broker_id(name, broker.node_id)
+    return describe_loggers()
+
+
+def client_metrics(name: str, broker: Broker) -> Sequence[ConfigEntry]:
+    check_named(name, "client metrics subscription")
+    return describe_client_metrics(stored_configs(CLIENT_METRICS, name, broker))
+
+
+def group(name: str, broker: Broker) -> Sequence[ConfigEntry]:
+    check_named(name, "group")
+    return describe_group(broker.config, stored_configs(GROUP, name, broker))
+
+
+DESCRIBERS: Mapping[int, Callable[[str, Broker], Sequence[ConfigEntry]]] = {
+    TOPIC: topic,
+    BROKER: one_broker_or_all,
+    BROKER_LOGGER: broker_logger,
+    CLIENT_METRICS: client_metrics,
+    GROUP: group,
+}
+
+
+def stored_configs(resource_type: int, name: str, broker: Broker) -> Mapping[str, str]:
+    return broker.metadata.image.resource_configs(resource_type, name)
+
+
+def check_named(name: str, what: str) -> None:
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"The name of the {what} is empty.")
+
+
+def check_broker_id(name: str, node_id: int) -> None:
+    """Numbers as Java reads them: a sign and leading zeros are fine, spaces are not."""
+    if not re.fullmatch(r"[+-]?\d{1,100}", name):
+        raise Refused(ErrorCode.INVALID_REQUEST, f"{shown(name)!r} is not the id of a broker.")
+    if int(name) != node_id:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST, f"This is broker {node_id}; ask {shown(name)} itself."
+        )
+
+
+def refusal(
+    resource: DescribeConfigsResource, code: ErrorCode, message: str | None
+) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[],
+    )
+
+
+def error_response(
+    request: DescribeConfigsRequest, code: ErrorCode, message: str | None = None
+) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(
+        results=[refusal(resource, code, message) for resource in request.resources]
+    )
