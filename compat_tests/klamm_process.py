@@ -66,8 +66,13 @@ class KlammProcess:
         self.data_dir.parent.mkdir(parents=True, exist_ok=True)
         launched = time.monotonic()
         with self.output_path.open("ab") as output:
+            # Unbuffered: `select` does not see what a buffer has already taken from the pipe.
             self._process = subprocess.Popen(
-                self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output
+                self.command(),
+                bufsize=0,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=output,
             )
         try:
             self.port = self._read_port()

@@ -1,0 +1,68 @@
+# Every command makes its own .venv, installs what it needs and runs. `make` alone lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help serve test check unit bench micro long fuzz clean packages
+
+PYTHON ?= python3
+export PYTHON
+BIN := .venv/bin
+INSTALLED := .cache/installed
+UNITS := wire log coordinator broker
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+
+serve: .venv/ready ## run the broker on 127.0.0.1:9092 with its data in data/; ARGS="--listen ..."
+	$(BIN)/klamm serve --data-dir data $(ARGS)
+
+test: packages check ## everything that must pass: static checks, unit tests, real clients
+	$(BIN)/pytest -ra --durations=10 $(ARGS)
+
+check: .venv/ready-for-tests ## the static checks: ruff, import contracts, mypy on the installed package
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	rm -rf build $(INSTALLED)
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --target $(INSTALLED) .
+	MYPYPATH=$(INSTALLED) $(BIN)/mypy -p klamm -p compat_tests -p benchmarks | \
+		sed 's#^$(INSTALLED)/klamm/##'
+
+unit: .venv/ready-for-tests ## the unit tests, which need neither Java nor kcat
+	$(BIN)/pytest $(UNITS) $(ARGS)
+
+bench: packages .venv/ready-for-tests ## klamm and Apache Kafka side by side, at most ten minutes
+	$(BIN)/python -m benchmarks $(ARGS)
+
+micro: .venv/ready-for-tests ## what decoding and encoding cost, message by message
+	$(BIN)/python -m benchmarks.micro $(ARGS)
+
+long: .venv/ready-for-tests ## the property tests with 25 times the examples
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest --timeout=7200 --durations=10 wire log broker $(ARGS)
+
+fuzz: long
+
+clean: ## remove what these commands have made, downloads too; data/ stays
+	rm -rf .venv .cache build *.egg-info .hypothesis .*_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# What the tests need from the system; installed where that is possible, else named.
+packages:
+	@.ci/requirements python java maven kcat
+
+# The environment is used again until pyproject.toml changes. The package is linked, not copied, so
+# that an edit is in force at once.
+.venv/ready: pyproject.toml
+	@.ci/requirements python
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --editable .
+	touch $@
+
+.venv/ready-for-tests: pyproject.toml
+	@.ci/requirements python
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --editable '.[test]'
+	touch .venv/ready $@
