@@ -2,6 +2,6 @@
 
     python -m benchmarks
 
-See docs/benchmarks.md for what each row means. Nothing here imports klamm: both brokers are
-processes that are spoken to over the protocol only.
+See docs/benchmarks.md for what each row means. Nothing here but micro.py imports klamm: both
+brokers are processes that are spoken to over the protocol only.
 """

@@ -22,27 +22,20 @@ _decoders: dict[tuple[type[Message], int], Decoder[Any]] = {}
 _encoders: dict[tuple[type[Message], int], Encoder[Any]] = {}
 
 
-def decode(cls: type[M], version: int, data: Data, limits: Limits = DEFAULT_LIMITS) -> M:
-    """Decode a whole message.
+def decode(
+    cls: type[M], version: int, data: Data, limits: Limits = DEFAULT_LIMITS, offset: int = 0
+) -> M:
+    """Decode the message that fills the data from the offset to the end.
+
+    Strings and bytes are copied out of the data; records are views of it.
 
     Raises:
         WireError: the bytes are not exactly one message of this version, or exceed the limits.
     """
-    message, end = decoder_for(cls, version)(data, 0, limits)
+    message, end = decoder_for(cls, version)(data, offset, limits)
     if end != len(data):
         raise WireError(f"{cls.__name__} v{version}: {len(data) - end} bytes are left over")
     return message
-
-
-def decode_from(
-    cls: type[M], version: int, data: Data, offset: int, limits: Limits = DEFAULT_LIMITS
-) -> tuple[M, int]:
-    """Decode a message that starts at an offset and may be followed by others; give its end too.
-
-    Raises:
-        WireError: there is no message of this version at the offset, or it exceeds the limits.
-    """
-    return decoder_for(cls, version)(data, offset, limits)
 
 
 def encode(message: Message, version: int) -> bytes:

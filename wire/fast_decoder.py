@@ -15,15 +15,17 @@ from klamm.wire.errors import WireError
 from klamm.wire.fast_source import SourceWriter
 from klamm.wire.layout import has_records, is_compact, layout_of, least_width
 from klamm.wire.schema import Field, Message, Primitive, Struct
+from klamm.wire.uvarint import read_uvarint
 
-MALFORMED = (IndexError, struct.error, ValueError, OverflowError)
+# Refusals are caught too, so that every error says which message it was.
+MALFORMED = (IndexError, struct.error, ValueError, OverflowError, WireError)
 RUNTIME_NAMES = {
     "MALFORMED": MALFORMED,
     "WireError": WireError,
     "known_uuids": fast_runtime.known_uuids,
     "new": object.__new__,
     "read_string_length": fast_runtime.read_string_length,
-    "read_uvarint": fast_runtime.read_uvarint,
+    "read_uvarint": read_uvarint,
     "refuse_budget": fast_runtime.refuse_budget,
     "refuse_count": fast_runtime.refuse_count,
     "refuse_length": fast_runtime.refuse_length,
@@ -129,14 +131,14 @@ class DecoderWriter(SourceWriter):
             self.write_sized(declared.kind.name, declared.name, target, compact, nullable)
 
     def write_nested(
-        self, kind: type[Struct], target: str, owner: str, nullable: bool, marker: str = "b"
+        self, kind: type[Struct], target: str, owner: str, nullable: bool, is_tagged: bool = False
     ) -> None:
         inner = f"{owner}s"
         if nullable:
-            # Kafka writes 1 or -1 in front, and reads every negative byte as null.
-            self.run.append((marker, "n"))
-            self.flush()
-            self.line("if n >= 0:" if marker == "b" else "if n:")
+            # Kafka writes 1 or -1 in front, and reads every negative byte as null. In a tagged
+            # section it writes a varint, 1 or 0.
+            condition = self.write_length("b", is_tagged, "read_uvarint")
+            self.line(f"if {condition}:")
             self.indent += 1
         else:
             self.flush()
@@ -147,8 +149,8 @@ class DecoderWriter(SourceWriter):
             self.line("else:")
             self.line(f"    {target} = None")
 
-    def write_length(self, code: str, name: str, compact: bool, reader: str) -> str:
-        """Write code that reads a length into n; give the condition for "not null"."""
+    def write_length(self, code: str, compact: bool, reader: str) -> str:
+        """Write code that reads a length or marker into n; give the condition for "not null"."""
         if not compact:
             self.run.append((code, "n"))
             self.flush()
@@ -165,7 +167,7 @@ class DecoderWriter(SourceWriter):
         """Write code that reads a string, bytes or records; target may be an append call."""
         is_string = kind == "string"
         reader = "read_string_length" if is_string else "read_uvarint"
-        condition = self.write_length("h" if is_string else "i", name, compact, reader)
+        condition = self.write_length("h" if is_string else "i", compact, reader)
         self.line(f"if {condition}:")
         self.line("    q = p + n - 1" if compact else "    q = p + n")
         if is_string:
@@ -191,7 +193,7 @@ class DecoderWriter(SourceWriter):
         self.line(f"    refuse_length('{name}', n)")
 
     def write_array(self, declared: Field, target: str, compact: bool, nullable: bool) -> None:
-        condition = self.write_length("i", declared.name, compact, "read_uvarint")
+        condition = self.write_length("i", compact, "read_uvarint")
         width = least_width(declared.kind, self.version, self.flexible)
         items = f"a{self.indent}"
         self.line(f"if {condition}:")
@@ -259,9 +261,8 @@ class DecoderWriter(SourceWriter):
             if declared.is_array or isinstance(kind, Primitive):
                 self.write_field(declared, "o")
             else:
-                # In a tagged section the marker of a nullable struct is a varint, 1 or 0.
-                self.write_nested(kind, f"o.{declared.name}", "o",
-                                  self.version in declared.nullable, marker="B")  # fmt: skip
+                nullable = self.version in declared.nullable
+                self.write_nested(kind, f"o.{declared.name}", "o", nullable, is_tagged=True)
             self.flush()
             self.line("if p != end:")
             self.line("    refuse_tag_size(tag)")

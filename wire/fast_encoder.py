@@ -15,16 +15,17 @@ from klamm.wire.errors import WireError
 from klamm.wire.fast_source import SourceWriter
 from klamm.wire.layout import is_compact, layout_of
 from klamm.wire.schema import Field, Message, Primitive, Struct
+from klamm.wire.uvarint import ONE_BYTE, write_uvarint
 
 # What a value of the wrong type, range or spelling raises on its way into bytes.
-UNFIT = (struct.error, AttributeError, TypeError, ValueError, OverflowError)
+UNFIT = (struct.error, AttributeError, TypeError, ValueError, OverflowError, WireError)
 RUNTIME_NAMES = {
-    "ONE_BYTE": fast_runtime.ONE_BYTE,
+    "ONE_BYTE": ONE_BYTE,
     "UNFIT": UNFIT,
     "WireError": WireError,
     "pack": struct.pack,
     "write_string_length": fast_runtime.write_string_length,
-    "write_uvarint": fast_runtime.write_uvarint,
+    "write_uvarint": write_uvarint,
 }
 
 
@@ -49,9 +50,9 @@ class EncoderWriter(SourceWriter):
         main = ["def encode(o, cuts):", *self.lines]
         return "\n".join([*self.functions, *main])
 
-    def packed(self, extra: tuple[str, str] | None = None) -> str:
-        """Give the expression for the pending run and an extra value; empty without any."""
-        run = [*self.run, extra] if extra else self.run
+    def packed(self, *extra: tuple[str, str]) -> str:
+        """Give the expression for the pending run and extra values; empty without any."""
+        run = [*self.run, *extra]
         codes = "".join(code for code, _ in run)
         values = [value for _, value in run if value]
         if not values:
@@ -120,13 +121,11 @@ class EncoderWriter(SourceWriter):
         self, kind: type[Struct], value: str, owner: str, nullable: bool, null: str = r"\xff"
     ) -> None:
         inner = f"{owner}s"
-        if not nullable:
-            self.flush()
-            self.line(f"{inner} = {value}")
-            self.write_struct(kind, inner)
-            return
         self.flush()
         self.line(f"{inner} = {value}")
+        if not nullable:
+            self.write_struct(kind, inner)
+            return
         self.line(f"if {inner} is None:")
         self.line(f"    w(b'{null}')")
         self.line("else:")
@@ -136,8 +135,8 @@ class EncoderWriter(SourceWriter):
         self.flush()
         self.indent -= 1
 
-    def write_length(self, code: str, compact: bool, writer: str) -> None:
-        """Write n as a length behind the pending run."""
+    def write_length(self, code: str, compact: bool, writer: str, is_long: bool = False) -> None:
+        """Write n as a length behind the pending run; is_long says that it mostly is over 127."""
         if not compact:
             self.line(f"w({self.packed((code, 'n'))})")
             self.run.clear()
@@ -145,6 +144,9 @@ class EncoderWriter(SourceWriter):
         self.line("if n < 128:")
         short = self.packed(("B", "n")) if self.run else "ONE_BYTE[n]"
         self.line(f"    w({short})")
+        if is_long and self.run:
+            self.line("elif n < 16384:")
+            self.line(f"    w({self.packed(('B', 'n & 127 | 128'), ('B', 'n >> 7'))})")
         self.line("else:")
         self.indent += 1
         self.flush()
@@ -168,8 +170,9 @@ class EncoderWriter(SourceWriter):
             self.line(f"s = {value}{encoded}")
             self.line(f"n = len(s){plus_one}")
         writer = "write_string_length" if is_string else "write_uvarint"
-        self.write_length("h" if is_string else "i", compact, writer)
-        if kind == "records":
+        is_records = kind == "records"
+        self.write_length("h" if is_string else "i", compact, writer, is_long=is_records)
+        if is_records:
             self.line(f"if n > {1 if compact else 0}:")
             self.line("    cuts.append(len(parts))")
             self.line("    w(s)")
@@ -231,7 +234,7 @@ class EncoderWriter(SourceWriter):
                 self.write_nested(kind, value, "o", nullable, null=r"\x00")
             self.flush()
             self.line("body = b''.join(parts)")
-            tag = fast_runtime.write_uvarint(declared.tag or 0)
+            tag = write_uvarint(declared.tag or 0)
             self.line(f"tags.append({tag!r} + write_uvarint(len(body)) + body)")
             self.indent = 1
         self.line("out(write_uvarint(len(tags)) + b''.join(tags))")

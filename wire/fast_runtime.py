@@ -4,14 +4,11 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from klamm.wire.errors import WireError
+from klamm.wire.layout import STRING_BYTES_MAX
 from klamm.wire.limits import Limits
+from klamm.wire.uvarint import read_uvarint, write_uvarint
 
-LENGTH_MAX = 0x7FFFFFFF
-STRING_BYTES_MAX = 0x7FFF
 UUIDS_KEPT = 4096
-
-# Index with a value below 128 to get it as a varint.
-ONE_BYTE = [bytes([value]) for value in range(128)]
 
 
 class _KnownUuids(dict[bytes, UUID]):
@@ -27,40 +24,12 @@ class _KnownUuids(dict[bytes, UUID]):
 known_uuids = _KnownUuids()
 
 
-def read_uvarint(data: Any, position: int) -> tuple[int, int]:
-    """Read an unsigned varint of at most five bytes and 31 bits: the value and its end."""
-    value = 0
-    for shift in (0, 7, 14, 21, 28):
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value > LENGTH_MAX:
-                raise WireError(f"varint {value} is out of range")
-            return value, position
-    raise WireError("varint is longer than five bytes")
-
-
 def read_string_length(data: Any, position: int) -> tuple[int, int]:
     """Read the compact length of a string; Kafka's strings end at 32767 bytes."""
     value, position = read_uvarint(data, position)
     if value > STRING_BYTES_MAX + 1:
         raise WireError(f"string of {value - 1} bytes is too long")
     return value, position
-
-
-def write_uvarint(value: int) -> bytes:
-    """Write an unsigned varint."""
-    if value < 0x80:
-        return ONE_BYTE[value]
-    if value > LENGTH_MAX:
-        raise WireError(f"length {value} is out of range")
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def write_string_length(value: int) -> bytes:

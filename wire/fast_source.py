@@ -3,7 +3,6 @@
 import struct
 from typing import Any
 
-from klamm.wire.layout import is_flexible
 from klamm.wire.schema import Message
 
 
@@ -14,7 +13,7 @@ class SourceWriter:
         self.cls = cls
         self.version = version
         self.title = f"{cls.__name__} v{version}"
-        self.flexible = is_flexible(cls, version)
+        self.flexible = version in cls.FLEXIBLE
         self.lines: list[str] = []
         self.functions: list[str] = []
         self.names = dict(names)

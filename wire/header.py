@@ -56,7 +56,8 @@ def decode_request_header(
     try:
         key, version, correlation_id, length = _unpack_start(frame)
         first, last, flexible_from = VERSION_BOUNDS.get(key, _NO_BOUNDS)
-        if not first <= version <= last:
+        is_known = first <= version <= last
+        if not is_known and key != API_VERSIONS_KEY:
             raise UnsupportedVersion(key, version, correlation_id)
         position = _START_BYTES
         if length > 0:
@@ -75,6 +76,9 @@ def decode_request_header(
             raise WireError("request header ends early")
     except (struct.error, IndexError, ValueError) as error:
         raise WireError(f"request header: {error}") from error
+    if not is_known:
+        # A later version of ApiVersions gets an answer, but its header must be one all the same.
+        raise UnsupportedVersion(key, version, correlation_id)
     return _make((key, version, correlation_id, client_id)), position
 
 
@@ -90,12 +94,12 @@ def encode_request_header(header: RequestHeader) -> bytes:
         WireError: a value does not fit.
     """
     key, version, correlation_id, client_id = header
-    name = b"" if client_id is None else client_id.encode()
     tags = b"\0" if is_flexible(key, version) else b""
-    length = -1 if client_id is None else len(name)
     try:
+        name = b"" if client_id is None else client_id.encode()
+        length = -1 if client_id is None else len(name)
         return _pack_start(key, version, correlation_id, length) + name + tags
-    except struct.error as error:
+    except (struct.error, UnicodeEncodeError) as error:
         raise WireError(f"request header: {error}") from error
 
 

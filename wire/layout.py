@@ -2,7 +2,10 @@
 
 from typing import NamedTuple
 
-from klamm.wire.schema import Field, Kind, Message, Primitive, Struct
+from klamm.wire.schema import Field, Kind, Primitive, Struct
+
+# What the two-byte length of old versions can say holds for compact strings too.
+STRING_BYTES_MAX = 0x7FFF
 
 
 class Layout(NamedTuple):
@@ -38,11 +41,6 @@ def layout_of(cls: type[Struct], version: int) -> Layout:
             misplaced.append(declared.tag)
     tagged.sort(key=lambda declared: declared.tag or 0)
     return Layout(tuple(plain), tuple(tagged), tuple(absent), tuple(misplaced))
-
-
-def is_flexible(cls: type[Message], version: int) -> bool:
-    """Tell whether this version has compact lengths and tagged sections."""
-    return version in cls.FLEXIBLE
 
 
 def is_compact(declared: Field, version: int, flexible: bool) -> bool:

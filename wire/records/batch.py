@@ -24,7 +24,6 @@ BATCH_HEADER_SIZE = 61
 # Offset and length come first in every format Kafka ever had; the length counts what follows them.
 LOG_OVERHEAD = 12
 MAGIC_OFFSET = 16
-CRC_OFFSET = 17
 ATTRIBUTES_OFFSET = 21
 CURRENT_MAGIC = 2
 

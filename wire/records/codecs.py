@@ -2,14 +2,15 @@
 
 Whoever sends a batch chooses how far it expands, so nothing here believes a declared size: output
 is counted as it comes, and a format that states its size up front is held to the best ratio that
-it can reach. Memory stays below the budget plus one step of output.
+it can reach. Data that is refused never takes more memory than the budget and one step of output
+(8 MiB for zstd, less for the others); data that is accepted is held twice while it is joined.
 
-| codec  | what is on the wire                                                              |
-|--------|----------------------------------------------------------------------------------|
-| gzip   | one or more gzip members; bytes behind the last one are ignored, as Java does     |
-| snappy | xerial framing (Java and most clients) or one raw block (accepted, never written) |
-| lz4    | one LZ4 frame; what follows it is ignored                                         |
-| zstd   | one or more zstd frames, windows up to 128 MiB (the limit of Kafka's own library)  |
+| codec  | what is on the wire                                                                 |
+|--------|-------------------------------------------------------------------------------------|
+| gzip   | one or more gzip members; bytes behind the last one are ignored, as Java does       |
+| snappy | xerial framing (Java and most clients) or one raw block (accepted, never written)   |
+| lz4    | one LZ4 frame; what follows it is ignored                                           |
+| zstd   | any number of zstd frames, windows up to 128 MiB (the limit of Kafka's own library) |
 """
 
 import enum
@@ -110,7 +111,10 @@ def _gzip(data: Buffer, level: int | None) -> bytes:
 # --- snappy -----------------------------------------------------------------------------------
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+# Behind the magic: the version that wrote it, and the oldest version that can read it.
+_XERIAL_VERSIONS = struct.Struct(">ii")
+_XERIAL_VERSION = 1
+_XERIAL_HEADER = _XERIAL_MAGIC + _XERIAL_VERSIONS.pack(_XERIAL_VERSION, _XERIAL_VERSION)
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _CHUNK_LENGTH = struct.Struct(">i")
 # Three bytes of input, a copy with a two-byte offset, yield at most 64 bytes of output.
@@ -164,6 +168,11 @@ def _xerial_blocks(data: memoryview) -> list[memoryview]:
     position = 0
     while position < len(data):
         if data[position : position + 8] == _XERIAL_MAGIC:
+            if len(data) - position < len(_XERIAL_HEADER):
+                raise WireError("the xerial stream ends inside its header")
+            written_by, _ = _XERIAL_VERSIONS.unpack_from(data, position + 8)
+            if written_by < _XERIAL_VERSION:
+                raise WireError(f"xerial version {written_by}")
             position += len(_XERIAL_HEADER)
             continue
         if len(data) - position < 4:
@@ -247,7 +256,7 @@ def _unzstd(data: memoryview, max_bytes: int) -> bytes:
     left = max_bytes
     position = 0
     context = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX)
-    while True:
+    while position < len(data):
         frame = context.decompressobj()
         while not frame.eof:
             step = data[position : position + _ZSTD_STEP_BYTES]
@@ -264,8 +273,7 @@ def _unzstd(data: memoryview, max_bytes: int) -> bytes:
             if piece:
                 output.append(piece)
         position -= len(frame.unused_data)
-        if position == len(data):
-            return b"".join(output)
+    return b"".join(output)
 
 
 def _zstd(data: Buffer, level: int | None) -> bytes:

@@ -58,14 +58,6 @@ class Record(NamedTuple):
     sequence: int
 
 
-class RecordPosition(NamedTuple):
-    """What a record says about itself, with key, value and headers skipped over."""
-
-    offset_delta: int
-    timestamp_delta: int
-    key_length: int
-
-
 def iter_records(
     batch: Buffer, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
 ) -> Iterator[Record]:
@@ -97,20 +89,6 @@ def iter_records(
             headers,
             increment_sequence(base_sequence, offset_delta) if base_sequence >= 0 else NO_SEQUENCE,
         )
-
-
-def scan_records(payload: Buffer, count: int) -> Iterator[RecordPosition]:
-    """Yield what the broker must know of each record, without copying keys, values and headers.
-
-    Raises:
-        WireError: as iter_records.
-    """
-    position = 0
-    for index in range(count):
-        found, position = _skip_record(payload, position)
-        if index == count - 1:
-            _require_end(payload, position)
-        yield found
 
 
 def open_payload(
@@ -209,15 +187,10 @@ def _read_record(
     return offset_delta, timestamp_delta, key, value, headers, position
 
 
-def _checked_header_count(data: Buffer, position: int, end: int) -> tuple[int, int]:
+def _read_headers(data: Buffer, position: int, end: int) -> tuple[Headers, int]:
     count, position = read_varint(data, position)
     if count < 0 or count > end - position:
         raise WireError(f"{count} headers in {end - position} bytes")
-    return count, position
-
-
-def _read_headers(data: Buffer, position: int, end: int) -> tuple[Headers, int]:
-    count, position = _checked_header_count(data, position, end)
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):
         length, position = read_varint(data, position)
@@ -235,39 +208,6 @@ def _read_headers(data: Buffer, position: int, end: int) -> tuple[Headers, int]:
             raise WireError("a header reaches beyond its record")
         headers.append((key, value))
     return tuple(headers), position
-
-
-def _skip_record(data: Buffer, position: int) -> tuple[RecordPosition, int]:
-    try:
-        end, timestamp_delta, offset_delta, key_length, position = _read_start(data, position)
-        if key_length > 0:
-            position += key_length
-        length, position = read_varint(data, position)
-        if length > 0:
-            position += length
-        if data[position] == 0:
-            position += 1
-        else:
-            position = _skip_headers(data, position, end)
-    except IndexError:
-        raise WireError("the data ends inside a record") from None
-    if position != end:
-        raise WireError(f"a record ends {position - end} bytes off its declared length")
-    return RecordPosition(offset_delta, timestamp_delta, key_length), position
-
-
-def _skip_headers(data: Buffer, position: int, end: int) -> int:
-    count, position = _checked_header_count(data, position, end)
-    for _ in range(count):
-        length, position = read_varint(data, position)
-        if length < 0:
-            raise WireError(f"a header key of {length} bytes")
-        length, position = read_varint(data, position + length)
-        if length > 0:
-            position += length
-        if position > end:
-            raise WireError("a header reaches beyond its record")
-    return position
 
 
 def encode_record(

@@ -40,8 +40,8 @@ def encode_varint(value: int) -> bytes:
     """Return the zig-zag varint of an int32 or int64; both have the same form."""
     if -64 <= value < 64:
         return _ONE_BYTE[value]
+    assert -(2**63) <= value < 2**63, "the value does not fit 64 bits"
     raw = (value << 1) ^ (value >> 63)
-    assert raw >= 0, "the value does not fit 64 bits"
     encoded = bytearray()
     while raw >= 0x80:
         encoded.append(raw & 0x7F | 0x80)

@@ -277,10 +277,13 @@ def structs_of(message: Node) -> list[tuple[str, list[Node]]]:
 
 
 def default_text(node: Node, kind: str, is_array: bool) -> str:
-    """Give the default as Python text, or nothing where it is the type's own."""
-    if "default" not in node:
+    """Give the default as Python text, or nothing where it is the type's own.
+
+    Only the text "null" makes null the default: Kafka reads a bare null as no default at all.
+    """
+    if node.get("default") is None:
         return ""
-    text = "null" if node["default"] is None else str(node["default"])
+    text = str(node["default"])
     if text == "null":
         return "None" if kind != "records" else ""
     if is_array:

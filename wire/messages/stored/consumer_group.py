@@ -70,7 +70,7 @@ class ConsumerGroupMemberMetadataValue(Message, api_key=5, versions="0", flexibl
     rebalance_timeout_ms: int = field(int32, default=-1)
     server_assignor: str | None = field(string, nullable="0+")
     classic_member_metadata: ClassicMemberMetadata | None = field(
-        ClassicMemberMetadata, nullable="0+", tag=0, default=None
+        ClassicMemberMetadata, nullable="0+", tag=0
     )
 
 
@@ -105,7 +105,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(Message, api_key=8, versions="0"):
 class TopicPartitions(Struct):
     topic_id: UUID = field(uuid)
     partitions: list[int] = array(int32)
-    assignment_epochs: list[int] | None = array(int32, nullable="0+", tag=0, default=None)
+    assignment_epochs: list[int] | None = array(int32, nullable="0+", tag=0)
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Message, api_key=8, versions="0", flexible="0+"):

@@ -28,7 +28,7 @@ class StreamsGroupMetadataValue(Message, api_key=17, versions="0", flexible="0+"
     metadata_hash: int = field(int64)
     validated_topology_epoch: int = field(int32, tag=0, default=-1)
     last_assignment_configs: list[LastAssignmentConfig] | None = array(
-        LastAssignmentConfig, nullable="0+", tag=1, default=None
+        LastAssignmentConfig, nullable="0+", tag=1
     )
 
 
@@ -98,7 +98,7 @@ class StreamsGroupCurrentMemberAssignmentKey(Message, api_key=22, versions="0"):
 class StreamsGroupCurrentMemberAssignmentTaskIds(Struct):
     subtopology_id: str = field(string)
     partitions: list[int] = array(int32)
-    assignment_epochs: list[int] | None = array(int32, nullable="0+", tag=0, default=None)
+    assignment_epochs: list[int] | None = array(int32, nullable="0+", tag=0)
 
 
 class StreamsGroupCurrentMemberAssignmentValue(Message, api_key=22, versions="0", flexible="0+"):
