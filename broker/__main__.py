@@ -12,7 +12,7 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -125,13 +125,15 @@ def _serve(options: argparse.Namespace) -> int:
 
     async def run() -> None:
         failure: Exception | None = None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_stop_on_signal, broker)
-            try:
-                await broker.serve(bound, announce)
-            except (BrokerHaltedError, StorageError, OSError) as error:
-                failure = error
-            nursery.cancel_scope.cancel()
+        # Before anything else: whoever has read the line with the address may send a signal.
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_stop_on_signal, broker, signals)
+                try:
+                    await broker.serve(bound, announce)
+                except (BrokerHaltedError, StorageError, OSError) as error:
+                    failure = error
+                nursery.cancel_scope.cancel()
         if failure is not None:
             # Raised here, it does not come in a group of exceptions.
             raise failure
@@ -157,13 +159,10 @@ def _serve(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _stop_on_signal(broker: Broker) -> None:
-    import trio
-
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for number in signals:
-            logger.info("%s: shutting down", signal.Signals(number).name)
-            broker.stop()
+async def _stop_on_signal(broker: Broker, signals: AsyncIterator[int]) -> None:
+    async for number in signals:
+        logger.info("%s: shutting down", signal.Signals(number).name)
+        broker.stop()
 
 
 def _log_to_standard_error(*, verbose: bool) -> None:

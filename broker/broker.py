@@ -78,6 +78,9 @@ class Broker:
         bytes_max = config.queued_max_request_bytes
         self.budget = MemoryBudget(bytes_max if bytes_max > 0 else UNBOUNDED)
         self.listeners: list[Listener] = []
+        # One batch is opened at a time: it may need much memory, and threads that compute take
+        # turns with the event loop.
+        self.opening = trio.CapacityLimiter(1)
         self._fs = fs or OsFileSystem()
         self._halted: str | None = None
         self._stop = trio.Event()
@@ -132,7 +135,13 @@ class Broker:
             await self._run(bound, on_ready)
             if self._halted is not None:
                 raise BrokerHaltedError(self._halted)
-            await trio.to_thread.run_sync(self.logs.close)
+            try:
+                await trio.to_thread.run_sync(self.logs.close)
+            except OSError as error:
+                # The directory is not marked clean: the next start recovers.
+                reason = f"the logs can't be closed: {error}"
+                logger.critical("halting: %s", reason)
+                raise BrokerHaltedError(reason) from error
 
     def _load(self) -> None:
         log = self.logs.open_partition(

@@ -10,11 +10,12 @@ body.
 from __future__ import annotations
 
 import logging
+import mmap
 import os
 import socket
 import struct
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
@@ -31,10 +32,16 @@ logger = logging.getLogger(__name__)
 FRAME_SIZE = struct.Struct(">i")
 # Read per call; a frame that fits in it needs no reservation of its own.
 RECEIVE_BYTES = 65_536
+# A larger body is kept in pages that the kernel gives as bytes come: a size that is only declared
+# costs neither memory nor the time to clear it. Such pages are slower to fill, so the 1 MiB that
+# producers send at most by default is not kept in them.
+ZEROED_BODY_BYTES = 2 * 1024 * 1024
 # Replies owed on one connection before it is no longer read. Clients keep 5 requests in flight.
 PIPELINE_MAX = 64
-# Bytes handed to the connection but not to the kernel before it is no longer read.
+# Bytes of replies that the kernel has not taken before the connection is no longer read: in all,
+# and in memory. A range of a file costs a descriptor, whatever its size.
 UNSENT_BYTES_MAX = 64 * 1024 * 1024
+UNSENT_MEMORY_MAX = 1024 * 1024
 
 
 class FileChunk(Protocol):
@@ -67,13 +74,24 @@ class ReplySlot:
 
     def fill(self, chunks: Sequence[Any]) -> None:
         """The reply is ready: an empty sequence means that the request gets no reply."""
-        self.chunks = chunks
         connection = self.connection
+        if connection.closed:
+            release(chunks)
+            return
+        self.chunks = chunks
+        connection.count_unsent(chunks)
         if not connection.handling:
             connection.flush()
 
     def fail(self, reason: str) -> None:
         self.connection.fail(reason)
+
+
+def release(chunks: Iterable[Any]) -> None:
+    """Give back the files of a reply that will not be sent."""
+    for chunk in chunks:
+        if not isinstance(chunk, bytes | memoryview):
+            chunk.release()
 
 
 class Connection:
@@ -111,11 +129,15 @@ class Connection:
         self._body: memoryview | None = None
         self._body_filled = 0
         self._body_waits = False
+        # What is in the buffer: the begin of a frame, or whole frames that wait for their turn.
         self._has_part_of_frame = False
+        self._has_whole_frames = False
+        self._resume_is_queued = False
         self._holds = 0
         self._replies: deque[ReplySlot] = deque()
         self._unsent: deque[Any] = deque()
         self._unsent_bytes = 0
+        self._unsent_memory = 0
         self._is_blocked = False
         self._mask = READABLE
         reactor.register(self._fd, self, READABLE)
@@ -125,11 +147,17 @@ class Connection:
     @property
     def is_idle(self) -> bool:
         """Nothing is owed to the peer and nothing half has come from it."""
-        return not (self._replies or self._unsent or self._body_waits or self.has_partial_frame)
+        return not (
+            self._replies
+            or self._unsent
+            or self._body_waits
+            or self._has_whole_frames
+            or self.has_partial_frame
+        )
 
     @property
     def has_partial_frame(self) -> bool:
-        return self._body is not None or (bool(self._buffer) and not self._is_paused())
+        return self._body is not None or self._has_part_of_frame
 
     @property
     def partial_frame_bytes(self) -> int:
@@ -144,9 +172,11 @@ class Connection:
     def on_events(self, mask: int) -> None:
         if mask & WRITABLE:
             self._send()
-            self._resume()
-        if mask & READABLE and not self.closed:
-            self._receive()
+            self._go_on()
+        if mask & READABLE:
+            # What was ready when the kernel was asked may not be wanted any more.
+            if self._mask & READABLE and not self.closed:
+                self._receive()
         elif mask & HANG_UP:
             self.close()
 
@@ -176,14 +206,18 @@ class Connection:
     # Frames.
 
     def _handle_frames(self) -> None:
-        """Handle every whole frame in the buffer, then send what is ready."""
+        """Handle the whole frames in the buffer while it is our turn, then send what is ready."""
         data = self._buffer
         available = len(data)
         view = memoryview(data)
         position = 0
         was_partial = self._has_part_of_frame
+        is_partial = False
         self.handling = True
-        while not self._is_paused() and available - position >= 4:
+        while position < available and not self._is_paused():
+            if available - position < 4:
+                is_partial = True
+                break
             (size,) = FRAME_SIZE.unpack_from(data, position)
             if size < 0 or size > self._frame_bytes_max:
                 self.fail(self._explain_frame_size(size, data[position : position + 4]))
@@ -193,15 +227,20 @@ class Connection:
                 if size > RECEIVE_BYTES:
                     self._begin_body(size, view[position + 4 :])
                     position = available
+                else:
+                    is_partial = True
                 break
             self._handle_frame(view[position + 4 : end], 0)
             if self.closed:
                 return
             position = end
+            if self._reactor.turn_is_over():
+                break
         self._buffer = data[position:] if position else data
-        self._has_part_of_frame = position < available
-        if self._has_part_of_frame and (position or not was_partial):
-            self.frame_begun_at = self.received_at
+        self._has_part_of_frame = is_partial
+        self._has_whole_frames = position < available and not is_partial
+        if is_partial and (position or not was_partial):
+            self.frame_begun_at = trio.current_time()
         self.handling = False
         self.flush()
 
@@ -219,9 +258,9 @@ class Connection:
 
         def granted() -> None:
             self._body_waits = False
-            body = bytearray(size)
+            body = memoryview(mmap.mmap(-1, size) if size > ZEROED_BODY_BYTES else bytearray(size))
             body[: len(head)] = head
-            self._body = memoryview(body)
+            self._body = body
             self._body_filled = len(head)
             self.frame_begun_at = trio.current_time()
             self._update_interest()
@@ -260,32 +299,40 @@ class Connection:
 
     def proceed(self) -> None:
         self._holds -= 1
-        if not self.closed:
-            self._resume()
+        self._go_on()
 
     def _is_paused(self) -> bool:
         return (
             self._holds > 0
             or len(self._replies) >= PIPELINE_MAX
+            or self._unsent_memory > UNSENT_MEMORY_MAX
             or self._unsent_bytes > UNSENT_BYTES_MAX
         )
 
+    def _go_on(self) -> None:
+        """Requests may have been left in the buffer while the connection was paused or its turn was
+        over. They are handled after those of others: a peer that sends much must not keep the
+        rest waiting."""
+        if self._has_whole_frames and not self._resume_is_queued and not self._is_paused():
+            self._resume_is_queued = True
+            self._reactor.call_after_sweep(self._resume)
+        self._update_interest()
+
     def _resume(self) -> None:
-        """Requests may have been left in the buffer while the connection was paused."""
-        if self.closed or self.handling:
-            return
-        if self._buffer and not self._is_paused() and self._body is None and not self._body_waits:
+        self._resume_is_queued = False
+        if self._has_whole_frames and not self._is_paused():
             self._handle_frames()
-        else:
-            self._update_interest()
 
     def _update_interest(self) -> None:
         if self.closed:
             return
         mask = WRITABLE if self._unsent else 0
-        if not self._body_waits and not self._is_paused():
+        if not self._body_waits and not self._has_whole_frames and not self._is_paused():
             mask |= READABLE
         if mask != self._mask:
+            if mask & READABLE and not self._mask & READABLE:
+                # The peer is not to blame for the time in which nobody read.
+                self.frame_begun_at = trio.current_time()
             self._mask = mask
             self._reactor.modify(self._fd, mask)
 
@@ -296,21 +343,21 @@ class Connection:
         if self.closed:
             return
         replies = self._replies
-        was_paused = self._is_paused()
         while replies and (chunks := replies[0].chunks) is not None:
             slot = replies.popleft()
             if slot.reserved:
                 self._budget.release(slot.reserved)
-            for chunk in chunks:
-                if len(chunk):
-                    self._unsent.append(chunk)
-                    self._unsent_bytes += len(chunk)
+            self._unsent.extend(chunks)
         if self._unsent:
             self._send()
-        if was_paused:
-            self._resume()
-        else:
-            self._update_interest()
+        self._go_on()
+
+    def count_unsent(self, chunks: Iterable[Any]) -> None:
+        """A reply counts as soon as it is made, even while it waits for earlier ones."""
+        for chunk in chunks:
+            self._unsent_bytes += len(chunk)
+            if isinstance(chunk, bytes | memoryview):
+                self._unsent_memory += len(chunk)
 
     def _send(self) -> None:
         unsent = self._unsent
@@ -321,6 +368,7 @@ class Connection:
                 if isinstance(chunk, bytes | memoryview):
                     flags = socket.MSG_MORE if len(unsent) > 1 else 0
                     sent = self._socket.send(chunk, flags)
+                    self._unsent_memory -= sent
                     if sent < len(chunk):
                         unsent[0] = memoryview(chunk)[sent:]
                     else:
@@ -355,6 +403,9 @@ class Connection:
     def fail(self, reason: str) -> None:
         """Close because of something the peer did; one line says what."""
         if not self.closed:
+            # What was answered before it leaves first.
+            self.handling = False
+            self.flush()
             logger.warning("closing %s: %s", self.peer, reason)
             self.close()
 
@@ -374,10 +425,10 @@ class Connection:
                 self._budget.release(slot.reserved)
             if slot.on_close is not None:
                 slot.on_close()
-        for chunk in self._unsent:
-            if not isinstance(chunk, bytes | memoryview):
-                chunk.release()
+            release(slot.chunks or ())
+        release(self._unsent)
         self._replies.clear()
         self._unsent.clear()
         self._buffer = b""
+        self._has_whole_frames = False
         self._on_closed(self)

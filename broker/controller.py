@@ -6,6 +6,7 @@ answers earlier, and an idempotent producer that writes at once can get stuck.)
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from klamm.broker.loading import open_partition
 from klamm.broker.metadata.image import MetadataImage, TopicState
 from klamm.broker.metadata.topics import (
     USE_DEFAULT,
+    Assignments,
     Refused,
     check_new_topic_name,
     choose_replicas,
@@ -28,6 +30,8 @@ from klamm.wire.schema import Message
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
 
 # Making a partition takes about a millisecond; others get their turn after this many.
 PARTITIONS_PER_TURN = 8
@@ -67,7 +71,7 @@ class Controller:
         *,
         num_partitions: int = USE_DEFAULT,
         replication_factor: int = USE_DEFAULT,
-        assignments: Mapping[int, Sequence[int]] | None = None,
+        assignments: Assignments = (),
         configs: Mapping[str, str | None] | None = None,
     ) -> NewTopic:
         """Check everything about a new topic. Raises Refused."""
@@ -80,7 +84,7 @@ class Controller:
         replicas = choose_replicas(
             num_partitions,
             replication_factor,
-            assignments or {},
+            assignments,
             default_partitions=broker.config.num_partitions,
             default_replication_factor=broker.config.default_replication_factor,
             brokers=self.brokers,
@@ -90,9 +94,8 @@ class Controller:
         records = topic_records(name, topic_id, replicas, given, broker.logs.directory_id)
         return NewTopic(name, topic_id, replicas, given, records)
 
-    async def auto_create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
-        """Make the topics that can be made, with defaults; says why the others can't."""
-        failures = {}
+    async def auto_create(self, names: Iterable[str]) -> None:
+        """Make the topics that can be made, with defaults; the log says why others can't."""
         async with self.lock:
             planned = {}
             for name in names:
@@ -101,10 +104,9 @@ class Controller:
                 try:
                     planned[name] = self.plan_topic(name).records
                 except Refused as refused:
-                    failures[name] = refused.code
+                    logger.info("topic %r is not created on the way: %s", name, refused)
             if planned:
                 await self.create_topics(planned)
-        return failures
 
     async def commit(self, records: Sequence[Message]) -> None:
         assert self.lock.locked(), "decide and commit under one lock"
@@ -129,8 +131,8 @@ class Controller:
         """Commit the removal, then forget the partitions and remove their files."""
         await self.commit(records)
         for topic_id in topic_ids:
-            for partition in self._broker.partitions.remove_topic(topic_id):
-                self._broker.logs.delete_partition(partition.topic, partition.index)
+            for name, index in self._broker.partitions.remove_topic(topic_id):
+                self._broker.logs.delete_partition(name, index)
                 await trio.lowlevel.checkpoint()
         self._broker.remove_deleted_soon()
 

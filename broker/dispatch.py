@@ -63,7 +63,7 @@ class Dispatcher:
         if route is None or not route.min_version <= header.api_version <= route.max_version:
             slot.fail(f"API key {header.api_key} version {header.api_version} is not served")
             return
-        request = decode(route.request, header.api_version, frame[body_at:], self._limits)
+        request = decode(route.request, header.api_version, frame, self._limits, offset=body_at)
         context = RequestContext(self._broker, slot.connection, header)
         if self.interceptors.active and self._intercept(route, request, context, slot):
             return
@@ -73,10 +73,14 @@ class Dispatcher:
         try:
             result = route.handle(request, context)
         except Exception as error:
-            result = self._failed(route, request, error)
+            self._fail(route, request, context, slot, error)
+            return
         if isinstance(result, Pending):
             slot.on_close = result.abandon
-            result.deliver_to(lambda response: self._reply(route, request, context, slot, response))
+            result.deliver_to(
+                lambda response: self._reply(route, request, context, slot, response),
+                lambda error: self._fail(route, request, context, slot, error),
+            )
         elif inspect.isawaitable(result):
             slot.connection.hold()
             self.tasks += 1
@@ -96,22 +100,12 @@ class Dispatcher:
         try:
             response = await result
         except Exception as error:
-            response = self._failed(route, request, error)
+            self._fail(route, request, context, slot, error)
+        else:
+            self._reply(route, request, context, slot, response)
         finally:
             self.tasks -= 1
-        self._reply(route, request, context, slot, response)
         slot.connection.proceed()
-
-    def _failed(self, route: Route, request: Any, error: Exception) -> Any:
-        if isinstance(error, LogError):
-            # The disk is full, say: the log has refused the metadata that the request needs.
-            logger.error("%s: %s", route.name, error)
-            return route.error_response(request, error.code)
-        self.handler_failures += 1
-        logger.error("%s failed; answering UNKNOWN_SERVER_ERROR", route.name, exc_info=error)
-        if isinstance(error, AssertionError) and is_raised_in_the_log(error):
-            self._broker.halt(f"{route.name}: an invariant of the log is broken")
-        return route.error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _reply(
         self, route: Route, request: Any, context: RequestContext, slot: ReplySlot, response: Any
@@ -123,9 +117,46 @@ class Dispatcher:
             chunks = encode_reply(context.header, response)
         except Exception as error:
             # A response that can't be written is a fault of the handler like any other.
-            response = self._failed(route, request, error)
-            chunks = encode_reply(context.header, response)
-        slot.fill(chunks)
+            self._fail(route, request, context, slot, error)
+        else:
+            slot.fill(chunks)
+
+    def _fail(
+        self,
+        route: Route,
+        request: Any,
+        context: RequestContext,
+        slot: ReplySlot,
+        error: Exception,
+    ) -> None:
+        """Answer for a handler that failed. Never raises: the process goes on."""
+        if isinstance(error, LogError):
+            # The disk is full, say: the log has refused the metadata that the request needs.
+            logger.error("%s: %s", route.name, error)
+            code = error.code
+        else:
+            self.handler_failures += 1
+            logger.error("%s failed; answering UNKNOWN_SERVER_ERROR", route.name, exc_info=error)
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+            if isinstance(error, AssertionError) and is_raised_in_the_log(error):
+                self._broker.halt(f"{route.name}: an invariant of the log is broken")
+                return
+        try:
+            self._refuse(route, request, context, slot, code)
+        except Exception:
+            logger.exception("%s has no reply for %s", route.name, code.name)
+            slot.fail(f"{route.name} failed")
+
+    def _refuse(
+        self, route: Route, request: Any, context: RequestContext, slot: ReplySlot, code: ErrorCode
+    ) -> None:
+        """Answer with an error; a request without a reply has no other way to learn of it than a
+        closed connection, as in Kafka."""
+        response = route.error_response(request, code)
+        if response is None:
+            slot.fail(f"{route.name} without a reply failed: {code.name}")
+        else:
+            slot.fill(encode_reply(context.header, response))
 
     def _refuse_version(self, unsupported: UnsupportedVersion, slot: ReplySlot) -> None:
         """An unknown version of ApiVersions is answered in version 0, which lists the range that
@@ -147,8 +178,7 @@ class Dispatcher:
         if action is None:
             return False
         if action.error is not None:
-            response = route.error_response(request, action.error)
-            self._reply(route, request, context, slot, response)
+            self._refuse(route, request, context, slot, action.error)
         elif action.delay_s is not None:
             slot.connection.hold()
             self._nursery.start_soon(self._delay, action.delay_s, route, request, context, slot)

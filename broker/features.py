@@ -7,7 +7,7 @@ from __future__ import annotations
 
 # The metadata records that klamm writes are those of Apache Kafka 4.3.
 METADATA_VERSION = "metadata.version"
-METADATA_VERSION_LEVEL = 29
+METADATA_VERSION_LEVEL = 30
 
 SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {
     METADATA_VERSION: (METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),

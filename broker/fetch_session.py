@@ -49,6 +49,8 @@ class SessionPartition:
     current_leader_epoch: int
     last_fetched_epoch: int
     log_start_offset: int
+    # The name that the id had when it was first looked up, for versions that have ids only.
+    resolved_topic: str | None = None
     # What the consumer has been told; -1 makes the next reply include the partition.
     told_high_watermark: int = -1
     told_log_start_offset: int = -1
@@ -147,8 +149,9 @@ class FetchScope:
             for asked, result in zip(self.partitions, results, strict=True)
             if result is not None
         ]
-        # Partitions that can be read come first and keep their order, as in Kafka.
-        answered.sort(key=lambda pair: pair[1].error_code in UNKNOWN_PARTITION)
+        # Partitions that can be read come first and keep their order, as in Kafka; then unknown
+        # ids, then unknown partitions.
+        answered.sort(key=lambda pair: UNKNOWN_PARTITION.get(pair[1].error_code, 0))
         if session is not None:
             answered = [pair for pair in answered if must_tell(*pair)]
             for asked, result in answered:
@@ -166,7 +169,10 @@ class FetchScope:
         )
 
 
-UNKNOWN_PARTITION = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+UNKNOWN_PARTITION: dict[int, int] = {
+    ErrorCode.UNKNOWN_TOPIC_ID: 1,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 2,
+}
 
 
 def must_tell(asked: SessionPartition, result: PartitionData) -> bool:

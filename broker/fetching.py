@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from klamm.broker.fetch_session import FetchScope, SessionPartition
+from klamm.broker.fetch_session import UNKNOWN_PARTITION, FetchScope, SessionPartition
 from klamm.broker.partition import Partition
 from klamm.broker.partitions import Partitions
 from klamm.broker.replies import Pending
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NO_RECORDS = b""
+NOT_LED_AS_ASKED = frozenset({ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class FetchParameters:
     min_bytes: int
     read_committed: bool
     is_consumer: bool
+    # Since version 16 a refusal says who leads (KIP-951).
+    tells_leader: bool
 
 
 class FetchRead:
@@ -56,12 +59,15 @@ class FetchRead:
         self.found: list[Partition | None] = [None] * len(self.asked)
         self._results: list[PartitionData | None] = [None] * len(self.asked)
         self._bytes = 0
-        self._must_answer = not self.asked
+        self._bytes_left = parameters.max_bytes
+        self._must_answer = False
+        # Whether any partition exists: there is nothing to wait for otherwise.
+        self.knows_any = False
 
     @property
     def is_satisfied(self) -> bool:
         """There is enough to answer with, or something the consumer has to know at once."""
-        return self._must_answer or self._bytes >= self._parameters.min_bytes
+        return self._must_answer or not self.knows_any or self._bytes >= self._parameters.min_bytes
 
     def read_all(self) -> None:
         for index in range(len(self.asked)):
@@ -71,6 +77,7 @@ class FetchRead:
         """Read what changed since; the other partitions had nothing and still have nothing."""
         results = self._results
         self._bytes = 0
+        self._bytes_left = self._parameters.max_bytes
         for index, partition in enumerate(self.found):
             result = results[index]
             if partition in changed or result is None or len(result.records or NO_RECORDS):
@@ -82,12 +89,17 @@ class FetchRead:
         if previous is not None:
             release_records(previous)
         try:
-            partition = self._find(asked)
-            self.found[index] = partition
+            partition = self.found[index]
+            if partition is None:
+                partition = self.found[index] = self._find(asked)
+            self.knows_any = True
             result = self._read_partition(partition, asked)
         except LogError as error:
-            self._must_answer = True
-            result = self._refusal(asked, error)
+            if self.found[index] is None and error.code in UNKNOWN_PARTITION:
+                result = unknown_partition(asked, error.code)
+            else:
+                self.knows_any = self._must_answer = True
+                result = self._refusal(asked, error)
         except (StorageError, OSError) as error:
             logger.error("fetch from %s-%d: %s", asked.topic, asked.index, error)
             self._must_answer = True
@@ -95,16 +107,29 @@ class FetchRead:
         self._results[index] = result
 
     def _find(self, asked: SessionPartition) -> Partition:
-        if self._scope.uses_topic_ids:
-            return self._partitions.find_by_id(asked.topic_id, asked.index)
-        return self._partitions.find(asked.topic, asked.index)
+        """A session keeps the name that an id had first: when the topic is deleted and made again,
+        the consumer learns that its id is no longer that of the name."""
+        partitions = self._partitions
+        if not self._scope.uses_topic_ids:
+            return partitions.find(asked.topic, asked.index)
+        if asked.resolved_topic is None:
+            asked.resolved_topic = partitions.topic_of(asked.topic_id)
+            if asked.resolved_topic is None:
+                raise LogError(ErrorCode.UNKNOWN_TOPIC_ID)
+        partition = partitions.find(asked.resolved_topic, asked.index)
+        if partition.topic_id != asked.topic_id:
+            raise LogError(ErrorCode.INCONSISTENT_TOPIC_ID)
+        return partition
 
     def _read_partition(self, partition: Partition, asked: SessionPartition) -> PartitionData:
         parameters = self._parameters
+        if partition.deleted:
+            raise LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if not parameters.is_consumer:
             # There is no other replica: whoever claims to be one is not in the assignment.
             raise LogError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        partition.check_leader_epoch(asked.current_leader_epoch)
+        if asked.current_leader_epoch >= 0:
+            partition.check_leader_epoch(asked.current_leader_epoch)
         log = partition.log
         diverging = self._diverging_epoch(partition, asked)
         if diverging is not None:
@@ -119,15 +144,20 @@ class FetchRead:
                 records=NO_RECORDS,
             )
         upper = log.last_stable_offset if parameters.read_committed else log.high_watermark
-        left = max(0, parameters.max_bytes - self._bytes)
+        limit = min(asked.max_bytes, self._bytes_left)
+        self._bytes_left = max(0, self._bytes_left)
         read = log.read(
             asked.fetch_offset,
-            min(asked.max_bytes, left),
+            max(0, limit),
             upper_bound_offset=upper,
             min_one_batch=self._bytes == 0,
         )
         records = read.slice
+        if limit < 0 and len(records):
+            records.release()
+            raise LogError(ErrorCode.UNKNOWN_SERVER_ERROR, f"there are no {limit} bytes")
         self._bytes += len(records)
+        self._bytes_left = max(0, self._bytes_left - len(records))
         aborted = None
         if parameters.read_committed:
             aborted = [
@@ -150,8 +180,7 @@ class FetchRead:
         ends before the asked offset, the reader must truncate first (KIP-595)."""
         if asked.last_fetched_epoch < 0:
             return None
-        log = partition.log
-        epoch, end_offset = log.epoch_end_offset(asked.last_fetched_epoch)
+        epoch, end_offset = partition.epoch_end_offset(asked.last_fetched_epoch)
         if epoch == -1 or end_offset == -1:
             raise LogError(ErrorCode.OFFSET_OUT_OF_RANGE)
         if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
@@ -168,7 +197,7 @@ class FetchRead:
             aborted_transactions=None,
             records=NO_RECORDS,
         )
-        if error.code is ErrorCode.FENCED_LEADER_EPOCH:
+        if self._parameters.tells_leader and error.code in NOT_LED_AS_ASKED:
             partition = self._find(asked)
             data.current_leader = LeaderIdAndEpoch(
                 leader_id=self._node_id, leader_epoch=partition.leader_epoch
@@ -182,6 +211,19 @@ class FetchRead:
         for result in self._results:
             if result is not None:
                 release_records(result)
+
+
+def unknown_partition(asked: SessionPartition, code: ErrorCode) -> PartitionData:
+    """The answer for what is not there. It does not hurry: the other partitions may still wait."""
+    return PartitionData(
+        partition_index=asked.index,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        aborted_transactions=[],
+        records=NO_RECORDS,
+    )
 
 
 def release_records(result: PartitionData) -> None:
@@ -219,21 +261,33 @@ class ParkedFetch:
         if self.pending.abandoned:
             return
         self._queued = False
-        self._read.read_again(self._changed)
-        self._changed.clear()
-        if self._read.is_satisfied:
-            self._answer()
+        try:
+            self._read.read_again(self._changed)
+            self._changed.clear()
+            if self._read.is_satisfied:
+                self._answer()
+        except Exception as error:
+            self._fail(error)
 
     def _deadline(self) -> None:
-        if self._changed:
-            self._read.read_again(self._changed)
-        self._answer()
+        try:
+            if self._changed:
+                self._read.read_again(self._changed)
+            self._answer()
+        except Exception as error:
+            self._fail(error)
 
     def _answer(self) -> None:
         self._leave()
         response = self._read.response()
         self.pending.on_abandon = None
         self.pending.complete(response)
+
+    def _fail(self, error: Exception) -> None:
+        """Nobody else is there to answer: a fault must not leave the consumer waiting."""
+        self._leave()
+        self._read.release()
+        self.pending.fail(error)
 
     def _abandon(self) -> None:
         self._leave()

@@ -12,10 +12,12 @@ from what is on disk.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 
 import trio
 
+from klamm.broker.reactor import TURN_SECONDS_MAX
 from klamm.broker.timers import Timers
 from klamm.log.partition_log import PartitionLog
 
@@ -102,12 +104,16 @@ class Flusher:
                 self._halt(f"sync of {log.topic}-{log.partition} failed: {error}")
                 return
             log.mark_synced(request)
+            turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
             for callback in waiting:
                 try:
                     callback()
                 except Exception:
                     # The sync itself went well: one waiter's fault is not another's.
                     logger.exception("a fault in the broker after a sync")
+                if time.perf_counter() > turn_ends_at:
+                    await trio.lowlevel.checkpoint()
+                    turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
         sync.running = False
         # The next sync may be far away: an entry is kept only while it is in use.
         del self._syncs[log]

@@ -9,13 +9,15 @@ from __future__ import annotations
 import errno
 import logging
 import socket
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import trio
 
 from klamm.broker.connection import Connection
-from klamm.broker.reactor import READABLE
+from klamm.broker.descriptors import connections_end, descriptors_max
+from klamm.broker.reactor import READABLE, TURN_SECONDS_MAX
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
@@ -65,6 +67,7 @@ class Listener:
         self._by_address: Counter[str] = Counter()
         self._addresses: dict[Connection, str] = {}
         self._paused = False
+        self._descriptors_end = connections_end(descriptors_max())
         self.host, self.port = sock.getsockname()[:2]
         sock.listen(max(BACKLOG_MIN, self._config.socket_listen_backlog_size))
         self._reactor.register(sock.fileno(), self, READABLE)
@@ -81,7 +84,16 @@ class Listener:
                     return
                 # The peer has gone before it was accepted.
                 continue
-            self._accepted(sock, address[0], address[1])
+            if sock.fileno() >= self._descriptors_end:
+                # The lowest free number is given, so all below it are in use.
+                sock.close()
+                self._pause(OSError(errno.EMFILE, "the open files limit is near"))
+                return
+            try:
+                self._accepted(sock, address[0], address[1])
+            except OSError as error:
+                logger.warning("refusing %s:%d: %s", address[0], address[1], error)
+                sock.close()
 
     def _accepted(self, sock: socket.socket, host: str, port: int) -> None:
         peer = f"{host}:{port}"
@@ -119,13 +131,19 @@ class Listener:
                 sock.setsockopt(socket.SOL_SOCKET, option, size)
 
     def _refusal(self, host: str) -> str | None:
+        """Both limits count the connections of all listeners, as in Kafka."""
         config = self._config
-        if len(self.connections) >= config.max_connections:
+        listeners = self._broker.listeners
+        if sum(len(each.connections) for each in listeners) >= config.max_connections:
             return f"max.connections={config.max_connections} is reached"
         per_ip = config.max_connections_per_ip_overrides.get(host, config.max_connections_per_ip)
-        if self._by_address[host] >= per_ip:
+        if sum(each.count_from(host) for each in listeners) >= per_ip:
             return f"max.connections.per.ip={per_ip} is reached"
         return None
+
+    def count_from(self, host: str) -> int:
+        """How many connections of this listener come from that address."""
+        return self._by_address[host]
 
     def _closed(self, connection: Connection) -> None:
         self.connections.discard(connection)
@@ -155,17 +173,26 @@ class Listener:
         while True:
             await trio.sleep(min(5.0, max(0.05, min(idle_s, request_s, response_s) / 4)))
             now = trio.current_time()
+            turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
             for connection in list(self.connections):
-                if connection.is_sending:
-                    if now - connection.sent_at > response_s:
-                        connection.fail(f"takes none of its reply for {response_s:g} s")
-                elif connection.has_partial_frame:
-                    allowed_s = request_s + connection.partial_frame_bytes / ARRIVAL_BYTES_PER_S_MIN
-                    if now - connection.frame_begun_at > allowed_s:
-                        connection.fail(f"half a request after {allowed_s:.3g} s")
-                elif connection.is_idle and now - connection.received_at > idle_s:
-                    logger.debug("closing %s: idle", connection.peer)
-                    connection.close()
+                self._end_if_still(connection, now, idle_s, request_s, response_s)
+                if time.perf_counter() > turn_ends_at:
+                    await trio.lowlevel.checkpoint()
+                    turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
+
+    def _end_if_still(
+        self, connection: Connection, now: float, idle_s: float, request_s: float, response_s: float
+    ) -> None:
+        if connection.is_sending:
+            if now - connection.sent_at > response_s:
+                connection.fail(f"takes none of its reply for {response_s:g} s")
+        elif connection.has_partial_frame:
+            allowed_s = request_s + connection.partial_frame_bytes / ARRIVAL_BYTES_PER_S_MIN
+            if now - connection.frame_begun_at > allowed_s:
+                connection.fail(f"half a request after {allowed_s:.3g} s")
+        elif connection.is_idle and now - connection.received_at > idle_s:
+            logger.debug("closing %s: idle", connection.peer)
+            connection.close()
 
     def stop_accepting(self) -> None:
         if not self._paused:

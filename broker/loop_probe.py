@@ -14,12 +14,18 @@ import trio
 
 
 class LoopProbe(trio.abc.Instrument):
-    """Remembers the longest step of any task since it was installed."""
+    """Remembers the longest step of any task since it was installed or reset."""
 
     def __init__(self) -> None:
         self.longest_step_s = 0.0
         self.longest_task = ""
         self._began_s = 0.0
+
+    def reset(self) -> None:
+        """Forget what was, including the part of the step under way: nobody waited for it."""
+        self.longest_step_s = 0.0
+        self.longest_task = ""
+        self._began_s = time.thread_time()
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
         self._began_s = time.thread_time()

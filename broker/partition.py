@@ -11,6 +11,8 @@ from klamm.log.validate import OpenedRecords
 from klamm.wire.errors import ErrorCode
 from klamm.wire.schema import Records
 
+NO_EPOCH = -1
+
 
 class Parked(Protocol):
     """A request that waits for something to happen to a partition."""
@@ -60,6 +62,26 @@ class Partition:
         if current_leader_epoch < self.leader_epoch:
             raise LogError(ErrorCode.FENCED_LEADER_EPOCH)
         raise LogError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+    def epoch_end_offset(self, epoch: int) -> tuple[int, int]:
+        """Where the log of an epoch ends, as `PartitionLog.epoch_end_offset` says it.
+
+        The log knows epochs that have written something. That of this leader begins when it starts
+        to lead, before its first batch, and ends the epochs before it.
+        """
+        log = self.log
+        if epoch == self.leader_epoch:
+            return epoch, log.log_end_offset
+        known, end_offset = log.epoch_end_offset(epoch)
+        if end_offset < 0 and epoch != NO_EPOCH and epoch < self.leader_epoch:
+            return (epoch if log.latest_epoch == NO_EPOCH else log.latest_epoch), log.log_end_offset
+        return known, end_offset
+
+    def leader_epoch_of(self, offset: int) -> int:
+        """The epoch that wrote an offset, or will write it."""
+        if offset >= self.log.log_end_offset:
+            return self.leader_epoch
+        return self.log.leader_epoch_of(offset)
 
     def delete(self) -> None:
         """The topic has gone: whoever is parked here has to hear of it."""

@@ -31,9 +31,11 @@ class Partitions:
         """A partition that exists, but whose log could not be opened."""
         self._offline.add((topic, topic_id, index))
 
-    def remove_topic(self, topic_id: UUID) -> list[Partition]:
-        """Forget a topic and wake whoever is parked on it."""
-        self._offline = {entry for entry in self._offline if entry[1] != topic_id}
+    def remove_topic(self, topic_id: UUID) -> list[tuple[str, int]]:
+        """Forget a topic and wake whoever is parked on it; return the names and numbers of its
+        partitions, also of those that are offline."""
+        offline = {entry for entry in self._offline if entry[1] == topic_id}
+        self._offline -= offline
         removed = list(self._by_id.pop(topic_id, {}).values())
         for partition in removed:
             named = self._by_name.get(partition.topic, {})
@@ -42,7 +44,9 @@ class Partitions:
                 if not named:
                     del self._by_name[partition.topic]
             partition.delete()
-        return removed
+        return [(partition.topic, partition.index) for partition in removed] + [
+            (topic, index) for topic, _, index in offline
+        ]
 
     def get(self, topic: str, index: int) -> Partition | None:
         partitions = self._by_name.get(topic)
@@ -57,6 +61,12 @@ class Partitions:
                 raise LogError(ErrorCode.KAFKA_STORAGE_ERROR)
             raise LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return partition
+
+    def topic_of(self, topic_id: UUID) -> str | None:
+        """The name of the topic that has this id now."""
+        for partition in self._by_id.get(topic_id, {}).values():
+            return partition.topic
+        return next((entry[0] for entry in self._offline if entry[1] == topic_id), None)
 
     def find_by_id(self, topic_id: UUID, index: int) -> Partition:
         """Raises LogError UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION or KAFKA_STORAGE_ERROR."""

@@ -11,8 +11,10 @@ The interface is small on purpose: whoever is registered has `on_events(mask)`, 
 from __future__ import annotations
 
 import logging
+import os
 import select
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -24,10 +26,10 @@ READABLE = select.EPOLLIN
 WRITABLE = select.EPOLLOUT
 HANG_UP = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 
-# A sweep serves at most this many sockets, so that one turn stays far below the 50 ms that the
-# rest of the process may have to wait for it.
+# Sockets asked for at a time.
 EVENTS_PER_SWEEP_MAX = 32
-# Sweeps in a row without giving other tasks (syncs that ended, timers) their turn.
+# A turn ends after this time, so that other tasks (syncs that ended, timers) get theirs: far below
+# the 50 ms that nobody may have to wait. What is left is served in the next turn, in its order.
 TURN_SECONDS_MAX = 0.005
 
 
@@ -44,8 +46,13 @@ class Reactor:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._pollables: dict[int, Pollable] = {}
-        self._after_sweep: list[Callable[[], None]] = []
-        self._sweeping = False
+        # Reported by the kernel and not served yet.
+        self._events: deque[tuple[int, Pollable, int]] = deque()
+        self._after_sweep: deque[Callable[[], None]] = deque()
+        self._in_turn = False
+        self._turn_ends_at = 0.0
+        self._wake_up = _WakeUp()
+        self.register(self._wake_up.fd, self._wake_up, READABLE)
 
     def register(self, fd: int, pollable: Pollable, mask: int) -> None:
         self._pollables[fd] = pollable
@@ -59,44 +66,89 @@ class Reactor:
             self._epoll.unregister(fd)
 
     def call_after_sweep(self, callback: Callable[[], None]) -> None:
-        """Run `callback` once after the sweep under way (or at once where there is none): the place
-        for work that is better done once for many requests than once for each."""
-        if self._sweeping:
-            self._after_sweep.append(callback)
-        else:
-            callback()
+        """Run `callback` once after the sweep under way, or soon where there is none: the place for
+        work that is better done once for many requests than once for each, and for work that
+        others must not have to wait for."""
+        if not self._in_turn and not self._after_sweep:
+            self._wake_up.set()
+        self._after_sweep.append(callback)
+
+    def turn_is_over(self) -> bool:
+        """Whether whoever is being served should leave the rest of its work for the next turn."""
+        return time.perf_counter() > self._turn_ends_at
 
     async def run(self) -> None:
-        epoll = self._epoll
-        clock = time.perf_counter
         while True:
-            await trio.lowlevel.wait_readable(epoll.fileno())
-            turn_ends = clock() + TURN_SECONDS_MAX
-            while events := epoll.poll(0, EVENTS_PER_SWEEP_MAX):
-                self._sweep(events)
-                if clock() > turn_ends:
-                    break
+            if self._events or self._after_sweep:
+                await trio.lowlevel.checkpoint()
+            else:
+                await trio.lowlevel.wait_readable(self._epoll.fileno())
+            self._take_turn()
 
-    def _sweep(self, events: list[tuple[int, int]]) -> None:
+    def _take_turn(self) -> None:
+        self._in_turn = True
+        ends_at = self._turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
+        while True:
+            if not self._events:
+                self._poll()
+            if not self._events and not self._after_sweep:
+                break
+            self._serve_events()
+            if self._after_sweep:
+                self._call_waiting()
+            if time.perf_counter() > ends_at:
+                break
+        self._in_turn = False
+
+    def _poll(self) -> None:
         pollables = self._pollables
-        self._sweeping = True
-        for fd, mask in events:
-            # An earlier socket of this sweep may have closed this one.
-            pollable = pollables.get(fd)
-            if pollable is not None:
+        for fd, mask in self._epoll.poll(0, EVENTS_PER_SWEEP_MAX):
+            self._events.append((fd, pollables[fd], mask))
+
+    def _serve_events(self) -> None:
+        events = self._events
+        pollables = self._pollables
+        while events:
+            fd, pollable, mask = events.popleft()
+            # It may have been closed meanwhile, and its descriptor may be another's by now.
+            if pollables.get(fd) is pollable:
                 try:
                     pollable.on_events(mask)
                 except Exception:
                     logger.exception("closing %r after a fault in the broker", pollable)
                     pollable.close()
-        self._sweeping = False
-        while self._after_sweep:
-            callbacks, self._after_sweep = self._after_sweep, []
-            for callback in callbacks:
-                try:
-                    callback()
-                except Exception:
-                    logger.exception("a fault in the broker after a sweep")
+                if self.turn_is_over():
+                    return
+
+    def _call_waiting(self) -> None:
+        """Those that come while others are called wait for the next sweep."""
+        waiting = self._after_sweep
+        # They have a time of their own, so that busy sockets can't keep them from their turn.
+        self._turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
+        for _ in range(len(waiting)):
+            try:
+                waiting.popleft()()
+            except Exception:
+                logger.exception("a fault in the broker after a sweep")
+            if self.turn_is_over():
+                return
 
     def close(self) -> None:
+        self._wake_up.close()
         self._epoll.close()
+
+
+class _WakeUp:
+    """Wakes the reactor from another task."""
+
+    def __init__(self) -> None:
+        self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def set(self) -> None:
+        os.eventfd_write(self.fd, 1)
+
+    def on_events(self, mask: int) -> None:
+        os.eventfd_read(self.fd)
+
+    def close(self) -> None:
+        os.close(self.fd)

@@ -17,10 +17,11 @@ Response = TypeVar("Response")
 class Pending(Generic[Response]):
     """A reply that somebody completes later, exactly once."""
 
-    __slots__ = ("_deliver", "_response", "abandoned", "on_abandon")
+    __slots__ = ("_deliver", "_fail", "_response", "abandoned", "on_abandon")
 
     def __init__(self) -> None:
         self._deliver: Callable[[Response], None] | None = None
+        self._fail: Callable[[Exception], None] | None = None
         self._response: Response | None = None
         self.abandoned = False
         self.on_abandon: Callable[[], None] | None = None
@@ -33,8 +34,18 @@ class Pending(Generic[Response]):
         if self._deliver is not None:
             self._deliver(response)
 
-    def deliver_to(self, deliver: Callable[[Response], None]) -> None:
+    def fail(self, error: Exception) -> None:
+        """There will be no response, because of a fault in the broker."""
+        if not self.abandoned and self._fail is not None:
+            self._fail(error)
+
+    def deliver_to(
+        self,
+        deliver: Callable[[Response], None],
+        fail: Callable[[Exception], None] | None = None,
+    ) -> None:
         self._deliver = deliver
+        self._fail = fail
         if self._response is not None:
             deliver(self._response)
 
@@ -50,6 +61,7 @@ class Pending(Generic[Response]):
         """Nobody waits any more (the connection has gone): drop what the reply holds on to."""
         self.abandoned = True
         self._deliver = None
+        self._fail = None
         if self.on_abandon is not None:
             self.on_abandon()
             self.on_abandon = None

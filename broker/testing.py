@@ -14,13 +14,13 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import trio
 
-from klamm.broker.broker import Broker
+from klamm.broker.broker import Broker, BrokerHaltedError
 from klamm.broker.config import load
 from klamm.broker.interception import Action, Interception
 from klamm.broker.loop_probe import LoopProbe
@@ -28,6 +28,7 @@ from klamm.wire.errors import ErrorCode
 from klamm.wire.registry import API_NAMES
 
 if TYPE_CHECKING:
+    from klamm.log.fs import FileSystem
     from klamm.wire.header import RequestHeader
 
 READY_TIMEOUT_S = 30.0
@@ -44,20 +45,26 @@ class RunningBroker:
     Args:
         data_dir: its data directory, kept; without one a temporary directory is used and removed.
         properties: Kafka's property names and values.
+        fs: where its files are, for a disk that fails; the real one when not given.
 
     Attributes:
         bootstrap: the address for clients, `127.0.0.1:<port>`.
-        probe: how long the event loop was ever held up; see loop_probe.py.
+        probe: how long the event loop was held up since clients can connect; see loop_probe.py.
     """
 
     def __init__(
-        self, data_dir: str | Path | None = None, properties: Mapping[str, str] | None = None
+        self,
+        data_dir: str | Path | None = None,
+        properties: Mapping[str, str] | None = None,
+        *,
+        fs: FileSystem | None = None,
     ) -> None:
         self._temporary = tempfile.mkdtemp(prefix="klamm-") if data_dir is None else None
         self.data_dir = Path(data_dir or self._temporary or "")
         self._properties = dict(properties or {})
         self._properties.setdefault("listeners", "PLAINTEXT://127.0.0.1:0")
         self._properties["log.dirs"] = str(self.data_dir)
+        self._fs = fs
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()
         self._failure: BaseException | None = None
@@ -78,7 +85,7 @@ class RunningBroker:
             ConfigError, OSError, StorageError: as `klamm serve` would report them.
         """
         assert self._thread is None, "already started"
-        self.broker = Broker(load(None, self._properties))
+        self.broker = Broker(load(None, self._properties), fs=self._fs)
         bound = self.broker.bind()
         self.port = bound[0][1].getsockname()[1]
         # A restart keeps the port, as clients expect of a broker.
@@ -105,13 +112,25 @@ class RunningBroker:
 
     async def _serve(self, bound: Any) -> None:
         self._token = trio.lowlevel.current_trio_token()
-        await self.broker.serve(bound, self._ready.set)
+        await self.broker.serve(bound, self._is_ready)
+
+    def _is_ready(self) -> None:
+        # Recovery may take as long as it needs: nobody is served yet.
+        self.probe.reset()
+        self._ready.set()
 
     def stop(self) -> None:
         """Shut down cleanly."""
         if self._thread is not None:
             self._call(self.broker.stop)
             self._join()
+
+    def kill(self) -> None:
+        """Stop as if the process were killed: nothing is written or answered any more."""
+        if self._thread is not None:
+            self._call(lambda: self.broker.halt("killed by the test"))
+            with suppress(BrokerHaltedError):
+                self._join()
 
     def restart(self) -> None:
         """Stop cleanly and start again, on the same directory and port."""
@@ -185,10 +204,13 @@ def _matches_all(header: RequestHeader, request: Any) -> bool:
 
 @contextmanager
 def running_broker(
-    data_dir: str | Path | None = None, properties: Mapping[str, str] | None = None
+    data_dir: str | Path | None = None,
+    properties: Mapping[str, str] | None = None,
+    *,
+    fs: FileSystem | None = None,
 ) -> Iterator[RunningBroker]:
     """A broker for a with block; see RunningBroker."""
-    running = RunningBroker(data_dir, properties)
+    running = RunningBroker(data_dir, properties, fs=fs)
     try:
         yield running.start()
     finally:

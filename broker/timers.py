@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import heapq
 import logging
+import time
 from collections.abc import Callable
 from itertools import count
 
 import trio
+
+from klamm.broker.reactor import TURN_SECONDS_MAX
 
 logger = logging.getLogger(__name__)
 
@@ -66,13 +69,20 @@ class Timers:
             with trio.move_on_at(heap[0][0] if heap else float("inf")):
                 await self._earlier.wait()
             now = trio.current_time()
+            turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
             while heap and heap[0][0] <= now:
-                callback = heapq.heappop(heap)[2].callback
+                timer = heapq.heappop(heap)[2]
+                # What has fired can't be cancelled any more.
+                callback, timer.callback = timer.callback, None
                 if callback is None:
                     self._cancelled -= 1
-                else:
-                    try:
-                        callback()
-                    except Exception:
-                        # One request's fault must not end the deadlines of all others.
-                        logger.exception("a timer failed")
+                    continue
+                try:
+                    callback()
+                except Exception:
+                    # One request's fault must not end the deadlines of all others.
+                    logger.exception("a timer failed")
+                if time.perf_counter() > turn_ends_at:
+                    # Many deadlines at once: the next round does the rest.
+                    await trio.lowlevel.checkpoint()
+                    break

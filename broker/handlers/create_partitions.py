@@ -13,7 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from klamm.broker.metadata.topics import Refused, partition_records, plan_new_partitions
+from klamm.broker.metadata.topics import (
+    RECORDS_PER_REQUEST_MAX,
+    Refused,
+    partition_records,
+    plan_new_partitions,
+)
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -41,12 +46,14 @@ async def handle(
     for name, count in mentions.items():
         if count > 1:
             results.append(refusal(name, ErrorCode.INVALID_REQUEST, "The topic is named twice."))
+    if request.timeout_ms < 0 and len(results) < len(mentions):
+        return error_response(request, ErrorCode.REQUEST_TIMED_OUT)
     async with controller.lock:
         for topic in request.topics:
             if mentions[topic.name] > 1:
                 continue
             try:
-                records += plan(topic, context)
+                records += plan(topic, context, RECORDS_PER_REQUEST_MAX - len(records))
             except Refused as refused:
                 results.append(refusal(topic.name, refused.code, refused.message))
                 continue
@@ -59,14 +66,18 @@ async def handle(
     return CreatePartitionsResponse(results=results)
 
 
-def plan(topic: CreatePartitionsTopic, context: RequestContext) -> list[PartitionRecord]:
+def plan(
+    topic: CreatePartitionsTopic, context: RequestContext, records_left: int
+) -> list[PartitionRecord]:
     """Raises Refused."""
     controller = context.broker.controller
     existing = controller.image.topic(topic.name)
     assignments = None
     if topic.assignments is not None:
         assignments = [assignment.broker_ids for assignment in topic.assignments]
-    replicas = plan_new_partitions(existing, topic.count, assignments, controller.brokers)
+    replicas = plan_new_partitions(
+        existing, topic.count, assignments, controller.brokers, records_left
+    )
     assert existing is not None
     return partition_records(
         existing.topic_id, len(existing.partitions), replicas, context.broker.logs.directory_id

@@ -3,8 +3,8 @@
 Versions 2-7.
 
 Promise: all topics of a request that can be made are made together, in one durable step; when the
-reply leaves, they are led, writable and in Metadata. `timeout_ms` is not used: there is nothing to
-wait for that could take that long.
+reply leaves, they are led, writable and in Metadata. There is nothing to wait for that could take
+as long as `timeout_ms`; a negative one is over before it began, as in Kafka.
 
 Version by version: 4 defaults (-1) for partitions and replication factor · 5 flexible; partitions,
 replication factor and configs in the reply · 6 quota errors · 7 topic ids.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from klamm.broker.config import effective_topic_configs
 from klamm.broker.controller import NewTopic
-from klamm.broker.metadata.topics import METADATA_TOPIC, Refused
+from klamm.broker.metadata.topics import METADATA_TOPIC, USE_DEFAULT, Refused
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.create_topics import (
     CreatableTopic,
@@ -35,16 +35,28 @@ if TYPE_CHECKING:
 API_KEY = 19
 VERSIONS = (2, 7)
 
+# Beyond it, nothing of the request is looked at.
+PARTITIONS_PER_REQUEST_MAX = 10_000
+
 
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
     controller = context.broker.controller
     results: list[CreatableTopicResult] = []
     accepted: dict[str, Sequence[Message]] = {}
     mentions = Counter(topic.name for topic in request.topics)
+    wanted = [
+        topic
+        for topic in request.topics
+        if mentions[topic.name] == 1 and topic.name != METADATA_TOPIC
+    ]
+    if wanted and request.timeout_ms < 0:
+        return error_response(request, ErrorCode.REQUEST_TIMED_OUT)
+    partitions = sum(partition_count(topic, context) for topic in wanted)
+    if partitions > PARTITIONS_PER_REQUEST_MAX:
+        problem = f"{partitions} partitions in one request; {PARTITIONS_PER_REQUEST_MAX} may be."
+        return error_response(request, ErrorCode.POLICY_VIOLATION, problem)
     async with controller.lock:
-        for topic in request.topics:
-            if mentions[topic.name] > 1 or topic.name == METADATA_TOPIC:
-                continue
+        for topic in wanted:
             try:
                 new_topic = plan(topic, context)
             except Refused as refused:
@@ -64,21 +76,22 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
     return CreateTopicsResponse(topics=results)
 
 
+def partition_count(topic: CreatableTopic, context: RequestContext) -> int:
+    """How many partitions a topic would have, if nothing else is wrong with it."""
+    if topic.assignments:
+        return len(topic.assignments)
+    if topic.num_partitions == USE_DEFAULT:
+        return context.broker.config.num_partitions
+    return max(0, topic.num_partitions)
+
+
 def plan(topic: CreatableTopic, context: RequestContext) -> NewTopic:
     """Raises Refused."""
-    assignments: dict[int, Sequence[int]] = {}
-    for assignment in topic.assignments:
-        if assignment.partition_index in assignments:
-            raise Refused(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"Partition {assignment.partition_index} is assigned twice.",
-            )
-        assignments[assignment.partition_index] = assignment.broker_ids
     return context.broker.controller.plan_topic(
         topic.name,
         num_partitions=topic.num_partitions,
         replication_factor=topic.replication_factor,
-        assignments=assignments,
+        assignments=[(each.partition_index, each.broker_ids) for each in topic.assignments],
         configs={config.name: config.value for config in topic.configs},
     )
 
@@ -107,7 +120,9 @@ def refusal(name: str, code: ErrorCode, message: str | None) -> CreatableTopicRe
     return CreatableTopicResult(name=name, error_code=code, error_message=message, configs=[])
 
 
-def error_response(request: CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse:
+def error_response(
+    request: CreateTopicsRequest, code: ErrorCode, message: str | None = None
+) -> CreateTopicsResponse:
     return CreateTopicsResponse(
-        topics=[refusal(topic.name, code, None) for topic in request.topics]
+        topics=[refusal(topic.name, code, message) for topic in request.topics]
     )

@@ -42,6 +42,8 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
             request,
             ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST,
         )
+    if request.timeout_ms < 0:
+        return error_response(request, ErrorCode.REQUEST_TIMED_OUT)
     controller = context.broker.controller
     async with controller.lock:
         deletion = Deletion(request, controller.image)

@@ -35,6 +35,9 @@ def handle(
     image = context.broker.metadata.image
     cursor = request.cursor
     wants_all = not request.topics
+    if any(not topic.name for topic in request.topics):
+        # Kafka fails as a whole over a name that can't be a resource's.
+        return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     names = set(image.topics) if wants_all else {topic.name for topic in request.topics}
     if cursor is not None:
         if cursor.partition_index < 0 or not (wants_all or cursor.topic_name in names):

@@ -17,10 +17,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from klamm.broker.fetch_session import begin_fetch
-from klamm.broker.fetching import FetchParameters, FetchRead, ParkedFetch
+from klamm.broker.fetching import NO_RECORDS, FetchParameters, FetchRead, ParkedFetch
 from klamm.broker.replies import Pending
 from klamm.wire.errors import ErrorCode
-from klamm.wire.messages.fetch import FetchRequest, FetchResponse
+from klamm.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 
 if TYPE_CHECKING:
     from klamm.broker.context import RequestContext
@@ -30,6 +35,9 @@ VERSIONS = (4, 18)
 
 TOPIC_IDS_FROM = 13
 REPLICA_STATE_FROM = 15
+NODE_ENDPOINTS_FROM = 16
+
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 def handle(
@@ -41,7 +49,7 @@ def handle(
         broker.fetch_sessions, request, uses_topic_ids=version >= TOPIC_IDS_FROM, now=broker.now()
     )
     if scope.error is not ErrorCode.NONE:
-        return error_response(request, scope.error)
+        return FetchResponse(error_code=scope.error)
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
     replica_id = (
         request.replica_state.replica_id if version >= REPLICA_STATE_FROM else request.replica_id
@@ -52,18 +60,42 @@ def handle(
         FetchParameters(
             max_bytes=max_bytes,
             min_bytes=min(request.min_bytes, max_bytes),
-            read_committed=request.isolation_level == 1,
+            read_committed=request.isolation_level == READ_COMMITTED,
             is_consumer=replica_id < 0,
+            tells_leader=version >= NODE_ENDPOINTS_FROM,
         ),
         broker.node_id,
     )
     read.read_all()
+    if read.knows_any and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        read.release()
+        return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     if request.max_wait_ms <= 0 or read.is_satisfied:
         return read.response()
     return ParkedFetch(read, broker, request.max_wait_ms / 1000).pending
 
 
 def error_response(request: FetchRequest, code: ErrorCode) -> FetchResponse:
-    """Since version 7 an error of the whole request has its own field; before that there are no
-    sessions and nothing fails as a whole but the broker itself."""
-    return FetchResponse(error_code=code, session_id=0, responses=[])
+    """The code stands in every partition, too, as long as topics have names: before version 7
+    there is no other place for it."""
+    return FetchResponse(
+        error_code=code,
+        session_id=request.session_id,
+        responses=[
+            FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    PartitionData(
+                        partition_index=partition.partition,
+                        error_code=code,
+                        high_watermark=-1,
+                        aborted_transactions=[],
+                        records=NO_RECORDS,
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+            if topic.topic
+        ],
+    )

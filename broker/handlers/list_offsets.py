@@ -47,10 +47,12 @@ SINCE_VERSION = {
 }
 
 CONSUMER_REPLICA_ID = -1
-READ_COMMITTED = 1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     duplicates = find_duplicates(request)
     topics: dict[str, ListOffsetsTopicResponse] = {}
     for topic in request.topics:
@@ -69,7 +71,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
                     partition_index=asked.partition_index, error_code=error.code
                 )
             response.partitions.append(result)
-    return ListOffsetsResponse(topics=list(topics.values()))
+    return ListOffsetsResponse(topics=[topic for topic in topics.values() if topic.partitions])
 
 
 def find_duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:
@@ -117,7 +119,8 @@ def locate(partition: Partition, timestamp: int, end: int) -> tuple[int, int, in
     if timestamp == LATEST:
         return -1, end, partition.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return -1, log.log_start_offset, log.leader_epoch_of(log.log_start_offset)
+        start = log.log_start_offset
+        return -1, start, partition.leader_epoch_of(start)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return -1, -1, -1
     if timestamp == MAX_TIMESTAMP:

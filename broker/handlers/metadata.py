@@ -43,10 +43,13 @@ def handle(
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     if not is_legal(request, context.api_version):
         return error_response(request, ErrorCode.INVALID_REQUEST)
+    if any(topic.name is None and topic.topic_id == ZERO_UUID for topic in request.topics or ()):
+        # Neither a name nor an id: Kafka finds no better code for it.
+        return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     missing = missing_topics(request, context)
     if missing:
         return create_then_describe(request, context, missing)
-    return describe(request, context, {})
+    return describe(request, context)
 
 
 def is_legal(request: MetadataRequest, version: int) -> bool:
@@ -77,13 +80,11 @@ def missing_topics(request: MetadataRequest, context: RequestContext) -> list[st
 async def create_then_describe(
     request: MetadataRequest, context: RequestContext, missing: Iterable[str]
 ) -> MetadataResponse:
-    failures = await context.broker.controller.auto_create(missing)
-    return describe(request, context, failures)
+    await context.broker.controller.auto_create(missing)
+    return describe(request, context)
 
 
-def describe(
-    request: MetadataRequest, context: RequestContext, failures: dict[str, ErrorCode]
-) -> MetadataResponse:
+def describe(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     broker = context.broker
     host, port = broker.advertised_address(context.connection)
     response = MetadataResponse(
@@ -94,7 +95,7 @@ def describe(
         ],
         cluster_id=broker.cluster_id,
         controller_id=broker.node_id,
-        topics=described_topics(request, context, failures),
+        topics=described_topics(request, context),
     )
     if request.include_topic_authorized_operations:
         for topic in response.topics:
@@ -106,7 +107,7 @@ def describe(
 
 
 def described_topics(
-    request: MetadataRequest, context: RequestContext, failures: dict[str, ErrorCode]
+    request: MetadataRequest, context: RequestContext
 ) -> list[MetadataResponseTopic]:
     image = context.broker.metadata.image
     if wants_all(request, context.api_version):
@@ -129,9 +130,7 @@ def described_topics(
         ]
     names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
     known = [known_topic(image.topics[name]) for name in names if name in image.topics]
-    return known + [
-        unknown_topic(name, failures.get(name)) for name in names if name not in image.topics
-    ]
+    return known + [unknown_topic(name) for name in names if name not in image.topics]
 
 
 def known_topic(topic: TopicState) -> MetadataResponseTopic:
@@ -152,8 +151,10 @@ def known_topic(topic: TopicState) -> MetadataResponseTopic:
     )
 
 
-def unknown_topic(name: str, failure: ErrorCode | None) -> MetadataResponseTopic:
-    code = failure or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def unknown_topic(name: str) -> MetadataResponseTopic:
+    """A topic that could not be made is unknown, too: only an illegal name has a code of its own,
+    because it can never be one."""
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         check_topic_name(name)
     except Refused as refused:

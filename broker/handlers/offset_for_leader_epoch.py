@@ -53,7 +53,7 @@ def end_offset(
         partition.check_leader_epoch(asked.current_leader_epoch)
     except LogError as error:
         return EpochEndOffset(partition=asked.partition, error_code=error.code)
-    epoch, offset = partition.log.epoch_end_offset(asked.leader_epoch)
+    epoch, offset = partition.epoch_end_offset(asked.leader_epoch)
     return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=offset)
 
 

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from klamm.broker.produce_attempts import Attempt, one_attempt_each
 from klamm.broker.replies import Pending
 from klamm.log.errors import LogError
-from klamm.log.validate import OpenedRecords, check_request_shape, needs_opening, open_records
+from klamm.log.validate import check_request_shape, is_transactional, needs_opening
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -32,7 +33,7 @@ from klamm.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from klamm.wire.schema import Records
+from klamm.wire.records.batch import ATTRIBUTES_OFFSET, TRANSACTIONAL_MASK
 
 if TYPE_CHECKING:
     from klamm.broker.context import RequestContext
@@ -47,12 +48,27 @@ ADVERTISED_MIN_VERSION = 0
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 TOPIC_IDS_FROM = 13
 FLUSH_MS_NEVER = 2**63 - 1
+# Refusals that say nothing about the log: those of the request, and those where Kafka doesn't look.
+WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
 
 
 def handle(
     request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Pending[ProduceResponse] | Awaitable[ProduceResponse | None] | None:
     production = Production(request, context)
+    refusal = production.find_refusal_of_all()
+    if refusal is not None:
+        return production.refuse_all(refusal)
     if production.to_be_opened:
         return production.open_and_append()
     return production.append_all()
@@ -70,15 +86,46 @@ class Production:
         self.now_ms = context.broker.clock.now_ms()
         self.unsynced: list[PartitionLog] = []
         self.failed: LogError | None = None
-        self.attempts = [
-            [self._attempt(topic, data) for data in topic.partition_data]
-            for topic in request.topic_data
-        ]
+        # Something is wrong, or transactional: only then all of the request is looked at again.
+        self.is_suspect = False
+        self.topics = one_attempt_each(
+            [
+                (topic, [self._attempt(topic, data) for data in topic.partition_data])
+                for topic in request.topic_data
+            ]
+        )
+
+    def find_refusal_of_all(self) -> LogError | None:
+        """Two things refuse the whole request, before anybody looks for topics: a batch that can't
+        even begin, and a transactional one without a transactional id."""
+        if not self.is_suspect:
+            return None
+        for topic in self.request.topic_data:
+            for data in topic.partition_data:
+                try:
+                    if is_transactional(data.records or b""):
+                        if self.request.transactional_id is None:
+                            return LogError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+                        return None
+                except LogError as error:
+                    return error
+        return None
+
+    def refuse_all(self, error: LogError) -> ProduceResponse | None:
+        response = error_response(self.request, error.code)
+        if response is None:
+            self.context.connection.fail(f"produce with acks=0 failed: {error}")
+            return None
+        for topic in response.responses:
+            for partition in topic.partition_responses:
+                if error.code is ErrorCode.CORRUPT_MESSAGE:
+                    partition.error_message = error.message
+        return response
 
     @property
     def to_be_opened(self) -> list[Attempt]:
         """Batches whose records must be looked at, which may take long."""
-        return [attempt for topic in self.attempts for attempt in topic if attempt.needs_opening]
+        return [each for _, attempts in self.topics for each in attempts if each.needs_opening]
 
     def _attempt(self, topic: TopicProduceData, data: PartitionProduceData) -> Attempt:
         attempt = Attempt(data.index)
@@ -95,7 +142,10 @@ class Production:
                 )
         except LogError as error:
             attempt.error = error
+            self.is_suspect = True
         else:
+            if records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_MASK:
+                self.is_suspect = True
             attempt.partition = partition
             attempt.records = records
             attempt.needs_opening = needs_opening(records, partition.log.config, self.now_ms)
@@ -106,7 +156,10 @@ class Production:
         that the batches of a producer stay in order."""
         for attempt in self.to_be_opened:
             await trio.to_thread.run_sync(
-                attempt.open_records, self.now_ms, self.broker.config.klamm_decompressed_bytes_max
+                attempt.open_records,
+                self.now_ms,
+                self.broker.config.klamm_decompressed_bytes_max,
+                limiter=self.broker.opening,
             )
         result = self.append_all()
         return await result.wait() if isinstance(result, Pending) else result
@@ -119,7 +172,7 @@ class Production:
                     topic_id=topic.topic_id,
                     partition_responses=[self._append(attempt) for attempt in attempts],
                 )
-                for topic, attempts in zip(self.request.topic_data, self.attempts, strict=True)
+                for topic, attempts in self.topics
             ]
         )
         flusher = self.broker.flusher
@@ -146,6 +199,9 @@ class Production:
         except LogError as error:
             return self._refused(attempt, error)
         self._see_to_sync(partition.log, result)
+        if attempt.refused_beside is not None:
+            self.failed = attempt.refused_beside
+            return _refusal(attempt.index, attempt.refused_beside)
         return PartitionProduceResponse(
             index=attempt.index,
             base_offset=result.base_offset,
@@ -155,7 +211,10 @@ class Production:
 
     def _refused(self, attempt: Attempt, error: LogError) -> PartitionProduceResponse:
         self.failed = error
-        return _refusal(attempt.index, error)
+        refusal = _refusal(attempt.index, error)
+        if attempt.partition is not None and error.code not in WITHOUT_LOG_START:
+            refusal.log_start_offset = attempt.partition.log.log_start_offset
+        return refusal
 
     def _see_to_sync(self, log: PartitionLog, result: AppendResult) -> None:
         """Decide whether the reply waits for the disk; see the promise above."""
@@ -181,34 +240,8 @@ class Production:
         return partition
 
 
-class Attempt:
-    """One partition of the request."""
-
-    __slots__ = ("error", "index", "needs_opening", "opened", "partition", "records")
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.partition: Partition | None = None
-        self.records: Records = b""
-        self.needs_opening = False
-        self.opened: OpenedRecords | None = None
-        self.error: LogError | None = None
-
-    def open_records(self, now_ms: int, decompressed_bytes_max: int) -> None:
-        """Runs in a thread."""
-        assert self.partition is not None
-        try:
-            self.opened = open_records(
-                self.records,
-                self.partition.log.config,
-                now_ms=now_ms,
-                decompressed_bytes_max=decompressed_bytes_max,
-            )
-        except LogError as error:
-            self.error = error
-
-
 def _refusal(index: int, error: LogError) -> PartitionProduceResponse:
+    """A message goes to the client only with errors of single records, as in Kafka."""
     return PartitionProduceResponse(
         index=index,
         error_code=error.code,
@@ -217,7 +250,7 @@ def _refusal(index: int, error: LogError) -> PartitionProduceResponse:
             BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=message)
             for batch_index, message in error.record_errors
         ],
-        error_message=error.message or None,
+        error_message=error.message if error.record_errors else None,
     )
 
 

@@ -11,6 +11,7 @@ from klamm.wire.codec import decode, encode
 from klamm.wire.errors import WireError
 from klamm.wire.messages.stored import metadata
 from klamm.wire.schema import Message
+from klamm.wire.uvarint import read_uvarint, write_uvarint
 
 FRAME_VERSION = 1
 
@@ -25,7 +26,9 @@ RECORD_TYPES: dict[int, type[Message]] = {
 
 def encode_metadata_record(record: Message) -> bytes:
     version = type(record).VERSIONS.last
-    header = uvarint(FRAME_VERSION) + uvarint(type(record).API_KEY) + uvarint(version)
+    header = (
+        write_uvarint(FRAME_VERSION) + write_uvarint(type(record).API_KEY) + write_uvarint(version)
+    )
     return header + encode(record, version)
 
 
@@ -39,26 +42,4 @@ def decode_metadata_record(data: bytes | memoryview) -> Any:
     record_type = RECORD_TYPES.get(record_key)
     if record_type is None or version not in record_type.VERSIONS:
         raise WireError(f"metadata record type {record_key} version {version} is unknown")
-    return decode(record_type, version, memoryview(data)[position:])
-
-
-def uvarint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
-def read_uvarint(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 35, 7):
-        if position >= len(data):
-            break
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise WireError("a varint does not end")
+    return decode(record_type, version, data, offset=position)

@@ -28,6 +28,9 @@ RECORDS_PER_REQUEST_MAX = 10_000
 
 USE_DEFAULT = -1
 
+# Partitions and their replicas as a client listed them, perhaps one of them twice.
+Assignments = Sequence[tuple[int, Sequence[int]]]
+
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
     """A change that is not made; `code` and `message` go into the reply."""
@@ -106,7 +109,7 @@ def check_assignment(
 def choose_replicas(
     num_partitions: int,
     replication_factor: int,
-    assignments: Mapping[int, Sequence[int]],
+    assignments: Assignments,
     *,
     default_partitions: int,
     default_replication_factor: int,
@@ -136,7 +139,7 @@ def choose_replicas(
 def assigned_replicas(
     num_partitions: int,
     replication_factor: int,
-    assignments: Mapping[int, Sequence[int]],
+    assignments: Assignments,
     brokers: Sequence[int],
 ) -> list[list[int]]:
     if replication_factor != USE_DEFAULT or num_partitions != USE_DEFAULT:
@@ -145,15 +148,21 @@ def assigned_replicas(
             "With replicas assigned by hand, replication factor and partitions must be -1.",
         )
     expected: int | None = None
-    for replicas in assignments.values():
+    chosen: dict[int, list[int]] = {}
+    for index, replicas in assignments:
+        if index in chosen:
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Partition {index} is assigned twice."
+            )
         check_assignment(replicas, expected, brokers)
         expected = len(replicas)
-    if set(assignments) != set(range(len(assignments))):
+        chosen[index] = list(replicas)
+    if set(chosen) != set(range(len(chosen))):
         raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions must be numbered from 0 without gaps."
         )
-    check_record_count(len(assignments))
-    return [list(assignments[index]) for index in range(len(assignments))]
+    check_record_count(len(chosen))
+    return [chosen[index] for index in range(len(chosen))]
 
 
 def check_record_count(count: int) -> None:
@@ -205,8 +214,13 @@ def plan_new_partitions(
     count: int,
     assignments: Sequence[Sequence[int]] | None,
     brokers: Sequence[int],
+    records_left: int = RECORDS_PER_REQUEST_MAX,
 ) -> list[list[int]]:
-    """Replicas of the partitions that a topic gets in addition."""
+    """Replicas of the partitions that a topic gets in addition.
+
+    Args:
+        records_left: how many the request may still add, over all its topics.
+    """
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     existing = len(topic.partitions)
@@ -216,7 +230,11 @@ def plan_new_partitions(
             f"Topic {topic.name!r} has {existing} partition(s); {count} would be no increase.",
         )
     additional = count - existing
-    check_record_count(additional)
+    if additional > records_left:
+        raise Refused(
+            ErrorCode.POLICY_VIOLATION,
+            f"One request may add at most {RECORDS_PER_REQUEST_MAX} partitions.",
+        )
     replication_factor = len(topic.partitions[0].replicas)
     if assignments is None:
         return plan_replicas(additional, replication_factor, brokers)

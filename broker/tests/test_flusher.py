@@ -1,0 +1,317 @@
+"""When a log is synced, and who waits for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import trio
+
+from klamm.broker.flusher import Flusher
+from klamm.broker.testing import RunningBroker, running_broker
+from klamm.broker.tests.in_trio import in_trio
+from klamm.broker.tests.raw_client import (
+    ACKS_NONE,
+    PRODUCE_VERSION,
+    RawClient,
+    batch,
+    create_topic,
+    produce,
+    produce_to,
+)
+from klamm.broker.tests.watched_fs import WatchedFileSystem
+from klamm.broker.timers import Timers
+from klamm.log.config import LogConfig
+from klamm.log.manager import LogManager
+from klamm.log.partition_log import PartitionLog
+from klamm.wire.messages.api_versions import ApiVersionsRequest
+
+PATIENCE_S = 10.0
+NOW_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+def fs() -> WatchedFileSystem:
+    return WatchedFileSystem()
+
+
+@pytest.fixture
+def manager(tmp_path: Path, fs: WatchedFileSystem) -> Iterator[LogManager]:
+    opened = LogManager.open(fs, str(tmp_path / "data"), node_id=1, now_ms=NOW_MS)
+    yield opened
+    opened.abandon()
+
+
+@pytest.fixture
+def log(manager: LogManager) -> PartitionLog:
+    made = manager.open_partition("topic", 0, UUID(int=5), LogConfig(), now_ms=NOW_MS)
+    made.flush()
+    return made
+
+
+def append(log: PartitionLog) -> None:
+    log.append(memoryview(batch()), leader_epoch=0, now_ms=NOW_MS)
+
+
+def must_not_halt(reason: str) -> None:
+    raise AssertionError(reason)
+
+
+# --- group commit ---
+
+
+@in_trio
+async def test_one_sync_answers_all_that_wait_for_it(
+    log: PartitionLog, fs: WatchedFileSystem
+) -> None:
+    before = fs.syncs_of("topic")
+    async with trio.open_nursery() as nursery:
+        flusher = Flusher(nursery, Timers(), 1, must_not_halt)
+        called: list[int] = []
+        for number in range(50):
+            append(log)
+            flusher.call_when_synced(log, partial(called.append, number))
+        idle_before = flusher.is_idle
+    assert called == list(range(50))
+    assert (idle_before, flusher.is_idle) == (False, True)
+    assert fs.syncs_of("topic") - before == 1
+    assert log.recovery_point == 50
+
+
+@in_trio
+async def test_what_comes_during_a_sync_waits_for_the_next_one(
+    log: PartitionLog, fs: WatchedFileSystem
+) -> None:
+    gate = fs.hold_syncs_of("topic")
+    before = fs.syncs_of("topic")
+    async with trio.open_nursery() as nursery:
+        flusher = Flusher(nursery, Timers(), 1, must_not_halt)
+        called: list[tuple[str, int]] = []
+
+        def note(name: str) -> Callable[[], None]:
+            return lambda: called.append((name, log.recovery_point))
+
+        append(log)
+        flusher.call_when_synced(log, note("first"))
+        await trio.to_thread.run_sync(gate.wait_for_arrival)
+        append(log)
+        flusher.call_when_synced(log, note("second"))
+        append(log)
+        flusher.call_when_synced(log, note("third"))
+        gate.let_through()
+        await trio.to_thread.run_sync(gate.wait_for_arrival)
+        assert called == [("first", 1)]
+        gate.let_through()
+    assert called == [("first", 1), ("second", 3), ("third", 3)]
+    assert fs.syncs_of("topic") - before == 2
+
+
+@in_trio
+async def test_several_logs_sync_at_the_same_time(
+    manager: LogManager, fs: WatchedFileSystem
+) -> None:
+    logs = [
+        manager.open_partition("topic", index, UUID(int=5), LogConfig(), now_ms=NOW_MS)
+        for index in range(3)
+    ]
+    for log in logs:
+        log.flush()
+        append(log)
+    gate = fs.hold_syncs_of("topic")
+    async with trio.open_nursery() as nursery:
+        flusher = Flusher(nursery, Timers(), 2, must_not_halt)
+        for log in logs:
+            flusher.sync_soon(log)
+        # Two are under way, the third waits for a thread.
+        await trio.to_thread.run_sync(gate.wait_for_arrival)
+        await trio.to_thread.run_sync(gate.wait_for_arrival)
+        assert sum(fs.syncs_of("topic", index) for index in range(3)) == 2
+        gate.let_through(3)
+    assert [log.recovery_point for log in logs] == [1, 1, 1]
+
+
+@in_trio
+async def test_a_fault_of_one_waiter_is_not_anothers(
+    log: PartitionLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    called: list[str] = []
+
+    def fail() -> None:
+        raise ValueError("on purpose")
+
+    async with trio.open_nursery() as nursery:
+        flusher = Flusher(nursery, Timers(), 1, must_not_halt)
+        flusher.call_when_synced(log, fail)
+        flusher.call_when_synced(log, lambda: called.append("second"))
+    assert called == ["second"]
+    assert flusher.is_idle
+    assert len(caplog.records) == 1
+
+
+@in_trio
+async def test_after_a_failed_sync_nobody_is_called_and_nothing_is_tried_again(
+    log: PartitionLog, fs: WatchedFileSystem
+) -> None:
+    reasons: list[str] = []
+    halted = trio.Event()
+
+    def halt(reason: str) -> None:
+        reasons.append(reason)
+        halted.set()
+
+    fs.fail_syncs_of("topic")
+    before = fs.syncs_of("topic")
+    async with trio.open_nursery() as nursery:
+        flusher = Flusher(nursery, Timers(), 1, halt)
+        append(log)
+        flusher.call_when_synced(log, lambda: must_not_halt("acknowledged"))
+        await halted.wait()
+        append(log)
+        flusher.call_when_synced(log, lambda: must_not_halt("acknowledged"))
+    assert len(reasons) == 1
+    assert reasons[0].startswith("sync of topic-0 failed")
+    assert fs.syncs_of("topic") - before == 1
+    assert log.recovery_point == 0
+
+
+@in_trio
+async def test_many_waiters_let_others_have_their_turn(
+    log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klamm.broker.flusher.TURN_SECONDS_MAX", 0.0)
+    called: list[int] = []
+    seen: set[int] = set()
+    async with trio.open_nursery() as nursery:
+        flusher = Flusher(nursery, Timers(), 1, must_not_halt)
+        for number in range(20):
+            flusher.call_when_synced(log, partial(called.append, number))
+        while not flusher.is_idle:
+            seen.add(len(called))
+            await trio.lowlevel.checkpoint()
+    assert called == list(range(20))
+    assert len(seen) > 10
+
+
+# --- when a broker syncs ---
+
+
+@pytest.fixture
+def broker(tmp_path: Path, fs: WatchedFileSystem) -> Iterator[RunningBroker]:
+    with running_broker(tmp_path / "broker", fs=fs) as running:
+        yield running
+
+
+def until(condition: Callable[[], bool]) -> None:
+    gives_up_at = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < gives_up_at, "it did not happen"
+        time.sleep(0.005)
+
+
+def round_trip(client: RawClient) -> None:
+    """When this is answered, everything before it was handled."""
+    client.call(ApiVersionsRequest(), 0)
+
+
+@pytest.mark.parametrize(("acks", "syncs"), [(-1, 1), (1, 0)])
+def test_acks_all_waits_for_a_sync_and_acks_one_does_not_even_ask_for_it(
+    client: RawClient, fs: WatchedFileSystem, acks: int, syncs: int
+) -> None:
+    create_topic(client, "topic")
+    assert produce_to(client, "topic", acks=acks).error_code == 0
+    assert fs.syncs_of("topic") == syncs
+
+
+def test_without_flush_before_ack_nothing_is_synced(
+    client: RawClient, fs: WatchedFileSystem
+) -> None:
+    create_topic(client, "topic", configs={"flush.before.ack": "false"})
+    for _ in range(5):
+        assert produce_to(client, "topic").error_code == 0
+    assert fs.syncs_of("topic") == 0
+
+
+def test_flush_before_ack_can_be_off_for_all_topics(tmp_path: Path) -> None:
+    fs = WatchedFileSystem()
+    properties = {"flush.before.ack": "false"}
+    with (
+        running_broker(tmp_path / "own", properties, fs=fs) as broker,
+        RawClient(broker) as client,
+    ):
+        create_topic(client, "topic")
+        create_topic(client, "careful", configs={"flush.before.ack": "true"})
+        produce_to(client, "topic")
+        produce_to(client, "careful")
+        assert (fs.syncs_of("topic"), fs.syncs_of("careful")) == (0, 1)
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_flush_messages_syncs_after_so_many(
+    client: RawClient, fs: WatchedFileSystem, acks: int
+) -> None:
+    configs = {"flush.messages": "4", "flush.before.ack": "false"}
+    create_topic(client, "topic", configs=configs)
+    syncs = []
+    for _ in range(9):
+        produce_to(client, "topic", acks=acks)
+        syncs.append(fs.syncs_of("topic"))
+    # The reply to the fourth waits for the sync.
+    assert syncs == [0, 0, 0, 1, 1, 1, 1, 2, 2]
+
+
+def test_flush_ms_syncs_after_that_time(client: RawClient, fs: WatchedFileSystem) -> None:
+    configs = {"flush.ms": "30", "flush.before.ack": "false"}
+    create_topic(client, "topic", configs=configs)
+    produce_to(client, "topic")
+    until(lambda: fs.syncs_of("topic") == 1)
+    # Nothing new, nothing to do.
+    round_trip(client)
+    produce_to(client, "topic", acks=1)
+    until(lambda: fs.syncs_of("topic") == 2)
+
+
+def test_flush_ms_is_one_promise_for_all_that_is_appended_meanwhile(
+    client: RawClient, fs: WatchedFileSystem
+) -> None:
+    configs = {"flush.ms": "300", "flush.before.ack": "false"}
+    create_topic(client, "topic", configs=configs)
+    client.send(*[produce("topic") for _ in range(20)], version=PRODUCE_VERSION)
+    for _ in range(20):
+        client.receive()
+    until(lambda: fs.syncs_of("topic") == 1)
+
+
+def test_a_full_segment_is_synced_without_being_asked(
+    client: RawClient, fs: WatchedFileSystem
+) -> None:
+    create_topic(client, "topic", configs={"segment.bytes": str(1024 * 1024)})
+    for _ in range(3):
+        produce_to(client, "topic", batch(b"x" * 500_000), acks=1)
+    until(lambda: fs.syncs_of("topic") > 0)
+    assert any(path.endswith("topic-0/00000000000000000000.log") for path in fs.synced)
+
+
+def test_acks_zero_is_not_synced_unless_somebody_asks_for_it(
+    client: RawClient, fs: WatchedFileSystem
+) -> None:
+    create_topic(client, "topic")
+    create_topic(client, "careful", configs={"flush.messages": "1"})
+    client.send(produce("topic", acks=ACKS_NONE), version=PRODUCE_VERSION)
+    client.send(produce("careful", acks=ACKS_NONE), version=PRODUCE_VERSION)
+    round_trip(client)
+    until(lambda: fs.syncs_of("careful") == 1)
+    assert fs.syncs_of("topic") == 0
+
+
+def test_a_clean_shutdown_syncs_what_was_not(tmp_path: Path) -> None:
+    fs = WatchedFileSystem()
+    with running_broker(tmp_path / "own", fs=fs) as broker, RawClient(broker) as client:
+        create_topic(client, "topic")
+        produce_to(client, "topic", acks=1)
+        assert fs.syncs_of("topic") == 0
+        broker.stop()
+        assert fs.syncs_of("topic") == 1
