@@ -15,12 +15,18 @@ The rules that callers rely on:
   files never closes it under them.
 """
 
+import errno
 import fcntl
 import os
 from collections.abc import Sequence
 from typing import Protocol
 
 Buffer = bytes | bytearray | memoryview
+
+# A full disk or quota is a passing condition: what was refused can be tried again later.
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# So is the lack of descriptors: nothing was opened, so nothing was written.
+NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 class File(Protocol):

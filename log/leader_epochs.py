@@ -127,22 +127,29 @@ class LeaderEpochCache:
         """Return the cache that a checkpoint file holds.
 
         Raises:
-            CorruptEpochsError: another version, another number of lines than stated, or a line
-                that is not two non-negative numbers.
+            CorruptEpochsError: another version, another number of lines than stated, a line that
+                is not two non-negative numbers, or entries that do not grow.
         """
         try:
-            lines = data.decode("ascii").splitlines()
-            version, count = int(lines[0]), int(lines[1])
-        except (ValueError, IndexError):
-            raise CorruptEpochsError("no version and count in the first two lines") from None
+            text = data.decode("ascii")
+        except UnicodeDecodeError:
+            raise CorruptEpochsError("not text") from None
+        if not text.endswith("\n"):
+            raise CorruptEpochsError("the last line has no end")
+        lines = text[:-1].split("\n")
+        if len(lines) < 2 or not all(line.isdecimal() for line in lines[:2]):
+            raise CorruptEpochsError("no version and count in the first two lines")
+        version, count = int(lines[0]), int(lines[1])
         if version != _VERSION:
             raise CorruptEpochsError(f"unknown version {version}")
         if count != len(lines) - 2:
             raise CorruptEpochsError(f"{count} entries stated, {len(lines) - 2} lines found")
         cache = cls()
-        for line in lines[2:]:
-            fields = line.split()
+        for index, line in enumerate(lines[2:]):
+            fields = line.split(" ")
             if len(fields) != 2 or not all(field.isdecimal() for field in fields):
                 raise CorruptEpochsError(f"not an epoch and an offset: {line[:80]!r}")
             cache.assign(int(fields[0]), int(fields[1]))
+            if len(cache._entries) != index + 1:
+                raise CorruptEpochsError(f"out of order: {line[:80]!r}")
         return cache

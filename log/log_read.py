@@ -83,9 +83,9 @@ def read_segments(
         if first_size > max_bytes and not min_one_batch:
             return LogRead(EMPTY_SLICE, None, offset, first_batch_incomplete=True)
         size = min(size, max(max_bytes, first_size))
-    if not segment.verified_from <= position <= position + size <= segment.verified_to:
-        segment.verify(position, size)
     bound = segments.end_of(index, log_end_offset)
+    if not segment.verified_from <= position <= position + size <= segment.verified_to:
+        segment.verify(position, size, bound)
     return LogRead(FileSlice(segment.slot.get(), position, size), segment, bound)
 
 

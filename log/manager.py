@@ -126,7 +126,7 @@ class LogManager:
             CorruptFileError: its meta.properties or a checkpoint can't be understood.
             OSError: it can't be made, read or written.
         """
-        fs.make_directory(root)
+        _make_durable_directory(fs, root)
         try:
             lock = fs.lock(f"{root}/{LOCK_FILE}")
         except BlockingIOError as error:
@@ -175,7 +175,8 @@ class LogManager:
         """Open a partition's log, or make it when there is none of that topic id.
 
         A directory of that name with another topic id belongs to a topic that was deleted just
-        before a crash; it is put away for deletion.
+        before a crash. It is set aside and not removed: the id has no checksum, and a flipped bit
+        must not delete what is in there.
 
         Raises:
             CorruptLogError, CorruptFileError: this partition is damaged; the others are not.
@@ -188,10 +189,7 @@ class LogManager:
             if exists:
                 found = read_partition_metadata(self._fs, f"{directory}/{PARTITION_METADATA}")
                 if found not in (topic_id, ZERO_UUID):
-                    logger.warning(
-                        "%s is of the deleted topic %s and goes", directory, encode_uuid(found)
-                    )
-                    self._rename(topic, partition, DELETE_DIRECTORY_SUFFIX)
+                    self._set_aside(key, f"it is of topic id {encode_uuid(found)}")
                     exists = False
             log = self._open(key, topic_id, config, now_ms, exists=exists)
         except (StorageError, OSError):
@@ -199,8 +197,7 @@ class LogManager:
             self._failed.add(key)
             raise
         self._failed.discard(key)
-        for offsets in self._unopened.values():
-            offsets.pop(key, None)
+        self._forget_unopened(key)
         self._logs[key] = log
         return log
 
@@ -256,8 +253,7 @@ class LogManager:
         if log is not None:
             log.on_deleted()
         self._failed.discard(key)
-        for offsets in self._unopened.values():
-            offsets.pop(key, None)
+        self._forget_unopened(key)
         if self._fs.exists(self._directory(topic, partition)):
             self._rename(topic, partition, DELETE_DIRECTORY_SUFFIX)
 
@@ -290,12 +286,14 @@ class LogManager:
             key = parse_partition_directory(name)
             if key is None or key in known or key in self._logs:
                 continue
-            new_name = self._rename(*key, STRAY_DIRECTORY_SUFFIX)
-            for offsets in self._unopened.values():
-                offsets.pop(key, None)
-            logger.warning("%s belongs to no topic and is set aside as %s", name, new_name)
-            renamed.append(new_name)
+            renamed.append(self._set_aside(key, "it belongs to no topic"))
         return renamed
+
+    def _set_aside(self, key: TopicPartition, reason: str) -> str:
+        new_name = self._rename(*key, STRAY_DIRECTORY_SUFFIX)
+        self._forget_unopened(key)
+        logger.warning("%s is set aside as %s: %s", partition_directory(*key), new_name, reason)
+        return new_name
 
     # --- checkpoints ---
 
@@ -338,10 +336,13 @@ class LogManager:
             self._snapshot_written = number
             self._written_partitions = {key for offsets in contents.values() for key in offsets}
 
-    def _forget_checkpoints(self, key: TopicPartition) -> None:
-        """Make sure that no checkpoint of an earlier partition of that name is taken for ours."""
+    def _forget_unopened(self, key: TopicPartition) -> None:
         for offsets in self._unopened.values():
             offsets.pop(key, None)
+
+    def _forget_checkpoints(self, key: TopicPartition) -> None:
+        """Make sure that no checkpoint of an earlier partition of that name is taken for ours."""
+        self._forget_unopened(key)
         with self._write_lock:
             # Snapshots that were taken before may hold it, and are dropped.
             self._snapshot_written = self._snapshots_taken
@@ -376,6 +377,18 @@ class LogManager:
             log.close_files()
         self._logs.clear()
         self._lock.release()
+
+
+def _make_durable_directory(fs: FileSystem, path: str) -> None:
+    """Make a directory and those above it, so that they are still there after a crash."""
+    parents: list[str] = []
+    missing = path
+    while missing and not fs.exists(missing):
+        missing = missing.rpartition("/")[0]
+        parents.append(missing or ("/" if path.startswith("/") else "."))
+    fs.make_directory(path)
+    for parent in parents:
+        fs.sync_directory(parent)
 
 
 def _load_properties(

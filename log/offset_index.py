@@ -59,10 +59,16 @@ class OffsetIndex:
         self._offsets.append(relative)
         self._positions.append(position)
 
-    def lookup(self, offset: int) -> int:
-        """Return a position at or before the first batch that ends at or after offset."""
+    def lookup(self, offset: int) -> tuple[int, int]:
+        """Return the greatest entry (offset, position) at or below offset.
+
+        Its position is at or before the first batch that ends at or after offset. Without such an
+        entry it is 0, and the offset says nothing.
+        """
         slot = bisect_right(self._offsets, min(offset - self.base_offset, INT32_MAX)) - 1
-        return self._positions[slot] if slot >= 0 else 0
+        if slot < 0:
+            return self.base_offset, 0
+        return self.base_offset + self._offsets[slot], self._positions[slot]
 
     def upper_bound_offset(self, position: int) -> int | None:
         """Return the offset of the first entry at or behind position, None when there is none."""

@@ -137,7 +137,8 @@ def open_checked(
 
     Raises:
         LogError: INVALID_RECORD, INVALID_TIMESTAMP, MESSAGE_TOO_LARGE, or UNKNOWN_SERVER_ERROR
-            where the records can't be decompressed (as Kafka answers that).
+            (as Kafka answers) where the records can't be decompressed, or are compressed and
+            their offsets have gaps.
     """
     payload = _open_payload(records, header, decompressed_bytes_max)
     if header.record_count <= 0:
@@ -246,8 +247,11 @@ def _rewrite(
     """Compress the records anew where they have to be, and correct what the header says of them."""
     source, target = header.codec, target_codec(header, config)
     max_timestamp = _timestamp_range(header, summary)[1]
-    if source != target or (source != Codec.NONE and not summary.offsets_are_consecutive):
+    if source != target:
         return _recompress(payload, header, summary, config, target, max_timestamp)
+    if source != Codec.NONE and not summary.offsets_are_consecutive:
+        # Kafka answers so; in an uncompressed batch it does not look.
+        raise LogError(ErrorCode.UNKNOWN_SERVER_ERROR, "the records' offsets are not consecutive")
     body = records[BATCH_HEADER_SIZE : header.size_in_bytes]
     is_right = header.timestamp_type == CREATE_TIME and header.max_timestamp == max_timestamp
     if is_right or config.uses_log_append_time:

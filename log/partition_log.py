@@ -9,7 +9,6 @@ What is durable: `recovery_point` is the offset below which everything, with the
 that belong to it, was synced. It moves only in `mark_synced`, after a sync that succeeded.
 """
 
-import errno
 from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
@@ -19,6 +18,7 @@ from klamm.log.checkpoint import encode_partition_metadata, replace_file
 from klamm.log.config import LogConfig
 from klamm.log.environment import LoadedLog, LogEnvironment
 from klamm.log.errors import LogError
+from klamm.log.fs import DISK_FULL, NO_DESCRIPTORS
 from klamm.log.layout import LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA
 from klamm.log.log_read import LogRead, read_segments
 from klamm.log.opening import OpenedRecords
@@ -36,8 +36,6 @@ from klamm.log.sync import SyncRequest
 from klamm.log.validate import validate_batch, validate_replicated
 from klamm.wire.errors import ErrorCode
 
-# A full disk or quota is a passing condition, and writes that were refused for it left no harm.
-_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _REPLICATION = AppendOrigin.REPLICATION
 _RAFT_LEADER = AppendOrigin.RAFT_LEADER
 
@@ -60,7 +58,7 @@ class AppendResult(NamedTuple):
 
     @property
     def end_offset(self) -> int:
-        """The batch is durable once `recovery_point` has reached this offset."""
+        """The batch is durable once a SyncRequest up to this offset has run."""
         return self.last_offset + 1
 
 
@@ -265,13 +263,19 @@ class PartitionLog:
         A full disk is a passing condition: the log goes on as before. After any other error the
         state of the file is unknown, and the log stays offline until recovery has looked at it.
         """
-        if error.errno not in _DISK_FULL:
-            self.is_offline = True
-        try:
-            self._active.restore_size()
-        except OSError:
-            self.is_offline = True
+        if error.errno not in NO_DESCRIPTORS:
+            if error.errno not in DISK_FULL:
+                self.is_offline = True
+            try:
+                self._active.restore_size()
+            except OSError:
+                self.is_offline = True
         return LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"write failed: {error.strerror}")
+
+    def _refuse_read_after(self, error: OSError) -> LogError:
+        if error.errno not in NO_DESCRIPTORS:
+            self.is_offline = True
+        return LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"read failed: {error.strerror}")
 
     # --- roll ---
 
@@ -335,6 +339,9 @@ class PartitionLog:
         # The high watermark will come to stand here, and readers will ask for it.
         active.remember_position(end_offset, active.size)
         has_unsynced_data = end_offset > self.recovery_point and active.size > 0
+        if self._unsynced.is_deleted:
+            # Its file is closed, and another partition may have the name by now.
+            has_unsynced_data = False
         return SyncRequest(
             fs=self._environment.fs,
             directory=self.directory,
@@ -352,7 +359,8 @@ class PartitionLog:
         """Note that a request has run without an error."""
         if self._unsynced.mark_synced(request):
             assert request.end_offset <= self.log_end_offset
-            self.recovery_point = max(self.recovery_point, request.end_offset)
+            if not request.is_partial:
+                self.recovery_point = max(self.recovery_point, request.end_offset)
 
     def flush(self) -> None:
         """Sync everything now, in this thread.
@@ -421,7 +429,7 @@ class PartitionLog:
             min_one_batch: return the first batch whole even when it is larger than max_bytes.
 
         Raises:
-            LogError: OFFSET_OUT_OF_RANGE.
+            LogError: OFFSET_OUT_OF_RANGE, or KAFKA_STORAGE_ERROR when the disk fails.
             CorruptLogError: the batches there are damaged.
         """
         end_offset = self.log_end_offset
@@ -432,9 +440,12 @@ class PartitionLog:
             )
         if upper_bound_offset is None or upper_bound_offset > end_offset:
             upper_bound_offset = end_offset
-        return read_segments(
-            self.segments, offset, max_bytes, upper_bound_offset, end_offset, min_one_batch
-        )
+        try:
+            return read_segments(
+                self.segments, offset, max_bytes, upper_bound_offset, end_offset, min_one_batch
+            )
+        except OSError as error:
+            raise self._refuse_read_after(error) from error
 
     def aborted_transactions(
         self, fetch_offset: int, upper_bound_offset: int
@@ -444,15 +455,24 @@ class PartitionLog:
         Args:
             upper_bound_offset: LogRead.next_offset of what was read.
         """
-        return collect_aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
+        try:
+            return collect_aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
+        except OSError as error:
+            raise self._refuse_read_after(error) from error
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         """Return the first record that is not older than timestamp."""
-        return find_offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
+        try:
+            return find_offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
+        except OSError as error:
+            raise self._refuse_read_after(error) from error
 
     def offset_of_max_timestamp(self) -> TimestampAndOffset | None:
-        """Return the first record with the greatest timestamp; None when nothing has one."""
-        return find_offset_of_max_timestamp(self.segments)
+        """Return the first record with the greatest timestamp; None when the log is empty."""
+        try:
+            return find_offset_of_max_timestamp(self.segments)
+        except OSError as error:
+            raise self._refuse_read_after(error) from error
 
     def epoch_end_offset(self, epoch: int) -> tuple[int, int]:
         """Return (largest known epoch not above this one, where it ends), or (-1, -1)."""
@@ -473,8 +493,8 @@ class PartitionLog:
     def truncate_to(self, offset: int, now_ms: int) -> bool:
         """Drop everything at or above offset, as a follower does that has diverged.
 
-        A batch that holds the offset goes as a whole. The recovery point is lowered on disk first:
-        otherwise a crash in between would look like the loss of synced data.
+        A batch that holds the offset goes as a whole. The recovery point and the log start are
+        lowered on disk first: otherwise a crash in between would look like the loss of data.
 
         Returns:
             Whether anything was dropped.
@@ -485,8 +505,10 @@ class PartitionLog:
                 self._unsynced.add_epoch()
                 self._latest_epoch = self.leader_epochs.latest_epoch
             return False
-        if self.recovery_point > offset:
-            self.recovery_point = offset
+        offset = self._batch_start(offset)
+        if self.recovery_point > offset or self.log_start_offset > offset:
+            self.recovery_point = min(self.recovery_point, offset)
+            self.log_start_offset = min(self.log_start_offset, offset)
             self._on_recovery_point_lowered()
         self._unsynced.on_truncated()
         if offset < self.segments.first.base_offset:
@@ -501,6 +523,15 @@ class PartitionLog:
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
         self._forget_state_above(self.log_end_offset, now_ms)
         return True
+
+    def _batch_start(self, offset: int) -> int:
+        """Return the base offset of the batch that holds offset; offset itself without one."""
+        index = self.segments.floor_index(offset)
+        if index < 0:
+            return offset
+        segment = self.segments[index]
+        position = segment.position_of(offset)
+        return offset if position is None else min(offset, segment.header_at(position).base_offset)
 
     def _drop_segments_above(self, offset: int) -> None:
         """Remove whole segments, the last one first.

@@ -5,9 +5,13 @@
           | offset delta int32 | timestamp int64 | coordinator epoch int32
           | first offset of the open transaction int64 (-1 = none)
 
-Only the newest batch of each producer is kept; replaying the log from the snapshot's offset brings
-the others back. A snapshot that fails any check is unusable as a whole: the next older one is
-taken, and more of the log replayed.
+A producer has one entry for each of its remembered batches, the newest last; one without a batch
+has last offset -1. Kafka writes the newest batch alone, and of several entries takes the last one,
+so each can read the other's files. With all five of them a retry of an older batch is known as a
+duplicate after a restart, too; Kafka refuses it as out of order then.
+
+A snapshot that fails any check is unusable as a whole: the next older one is taken, and more of the
+log replayed.
 """
 
 import struct
@@ -15,6 +19,7 @@ from collections.abc import Iterable
 
 from klamm.log.errors import StorageError
 from klamm.log.producer_entry import BatchMetadata, ProducerStateEntry
+from klamm.wire.records.batch import NO_SEQUENCE, NO_TIMESTAMP
 from klamm.wire.records.crc import crc32c
 
 _VERSION = 1
@@ -22,6 +27,7 @@ _HEAD = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
 _ENTRY = struct.Struct(">qhiqiqiq")
 _NO_OFFSET = -1
+_NO_BATCH = BatchMetadata(NO_SEQUENCE, _NO_OFFSET, 0, NO_TIMESTAMP)
 
 
 class CorruptSnapshotError(StorageError):
@@ -30,27 +36,31 @@ class CorruptSnapshotError(StorageError):
 
 def encode_snapshot(entries: Iterable[ProducerStateEntry]) -> bytes:
     """Return the snapshot file of these producers."""
-    encoded = [
-        _ENTRY.pack(
-            entry.producer_id,
-            entry.producer_epoch,
-            entry.last_sequence,
-            entry.last_data_offset,
-            entry.last_offset_delta,
-            entry.last_timestamp,
-            entry.coordinator_epoch,
-            _NO_OFFSET
-            if entry.current_txn_first_offset is None
-            else entry.current_txn_first_offset,
-        )
-        for entry in entries
-    ]
+    encoded: list[bytes] = []
+    for entry in entries:
+        *older, newest = entry.batches or [_NO_BATCH]
+        encoded += [_encode_entry(entry, batch, batch.timestamp) for batch in older]
+        encoded.append(_encode_entry(entry, newest, entry.last_timestamp))
     body = _COUNT.pack(len(encoded)) + b"".join(encoded)
     return _HEAD.pack(_VERSION, crc32c(body)) + body
 
 
+def _encode_entry(entry: ProducerStateEntry, batch: BatchMetadata, timestamp: int) -> bytes:
+    first_offset = entry.current_txn_first_offset
+    return _ENTRY.pack(
+        entry.producer_id,
+        entry.producer_epoch,
+        batch.last_sequence,
+        batch.last_offset,
+        batch.offset_delta,
+        timestamp,
+        entry.coordinator_epoch,
+        _NO_OFFSET if first_offset is None else first_offset,
+    )
+
+
 def decode_snapshot(data: bytes | memoryview) -> list[ProducerStateEntry]:
-    """Return the producers of a snapshot file, each with its newest batch.
+    """Return the producers of a snapshot file with their remembered batches.
 
     Raises:
         CorruptSnapshotError: another version, another length than its count says, or a checksum
@@ -68,10 +78,18 @@ def decode_snapshot(data: bytes | memoryview) -> list[ProducerStateEntry]:
     body = memoryview(data)[_HEAD.size + _COUNT.size :]
     if count * _ENTRY.size != len(body):
         raise CorruptSnapshotError(f"{count} producers in {len(body)} bytes")
-    return [_entry(fields) for fields in _ENTRY.iter_unpack(body)]
+    producers: dict[int, ProducerStateEntry] = {}
+    for fields in _ENTRY.iter_unpack(body):
+        entry = _decode_entry(fields)
+        older = producers.get(entry.producer_id)
+        if older is not None and older.producer_epoch == entry.producer_epoch:
+            older.batches.extend(entry.batches)
+            entry.batches = older.batches
+        producers[entry.producer_id] = entry
+    return list(producers.values())
 
 
-def _entry(fields: tuple[int, ...]) -> ProducerStateEntry:
+def _decode_entry(fields: tuple[int, ...]) -> ProducerStateEntry:
     (
         producer_id,
         epoch,

@@ -162,8 +162,9 @@ class ProducerState:
             if marker is not None:
                 _check_marker(header, entry, origin, marker, transaction_version)
             return None
-        if entry is not None and epoch < entry.producer_epoch and origin is not _REPLICATION:
-            raise _old_epoch(header, entry, "<")
+        known_epoch = NO_PRODUCER_EPOCH if entry is None else entry.producer_epoch
+        if epoch < known_epoch and origin is not _REPLICATION:
+            raise _old_epoch(header, known_epoch, "<")
         if origin is _CLIENT:
             self._check_sequence(header, entry)
         if (
@@ -264,7 +265,7 @@ class ProducerState:
             if entry.current_txn_first_offset is not None and epoch == header.producer_epoch:
                 return
             if header.producer_epoch < epoch:
-                raise _old_epoch(header, entry, "<")
+                raise _old_epoch(header, epoch, "<")
         if not self.verification_required or header.is_control:
             return
         verification = self._verifications.get(header.producer_id)
@@ -411,9 +412,9 @@ def _check_marker(
             entry.current_txn_first_offset is None or epoch == _PRODUCER_EPOCH_MAX
         )
         if epoch <= known and not is_retry:
-            raise _old_epoch(header, entry, "<=")
+            raise _old_epoch(header, known, "<=")
     elif epoch < known:
-        raise _old_epoch(header, entry, "<")
+        raise _old_epoch(header, known, "<")
     if entry.coordinator_epoch > marker.coordinator_epoch:
         raise LogError(
             ErrorCode.TRANSACTION_COORDINATOR_FENCED,
@@ -422,11 +423,11 @@ def _check_marker(
         )
 
 
-def _old_epoch(header: RecordBatchHeader, entry: ProducerStateEntry, relation: str) -> LogError:
+def _old_epoch(header: RecordBatchHeader, known_epoch: int, relation: str) -> LogError:
     return LogError(
         ErrorCode.INVALID_PRODUCER_EPOCH,
         f"Epoch of producer {header.producer_id} is {header.producer_epoch},"
-        f" which is {relation} the last seen epoch {entry.producer_epoch}",
+        f" which is {relation} the last seen epoch {known_epoch}",
     )
 
 

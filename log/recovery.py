@@ -14,11 +14,10 @@ closed (CorruptLogError) until somebody decides.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from uuid import UUID
 
 from klamm.log.batches import BadBatch, iter_batches
 from klamm.log.checkpoint import read_partition_metadata
-from klamm.log.config import INT32_MAX, LogConfig
+from klamm.log.config import INT32_MAX, INT64_MAX, LogConfig
 from klamm.log.environment import LoadedLog, LogEnvironment
 from klamm.log.errors import CorruptFileError, CorruptLogError, StorageError
 from klamm.log.fs import read_file
@@ -43,8 +42,11 @@ from klamm.log.segment import Segment
 from klamm.log.segments import Segments
 from klamm.log.snapshots import ProducerSnapshots
 from klamm.log.sync import Unsynced
+from klamm.wire.records.batch import RecordBatchHeader
 
 logger = logging.getLogger(__name__)
+
+_INDEXES_ALWAYS_WRITTEN = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +118,17 @@ class Recovery:
         self.pass_2_remove_replaced_segments()
         self.pass_3_finish_swaps()
         self.pass_4_load_segments()
+        clean = clean and self._ends_as_synced()
         snapshots = ProducerSnapshots(self._fs, self._directory, self._names)
         epochs = self.load_epochs()
+        known_epochs = epochs.entries
         if not clean or self._first_without_indexes is not None:
             self.pass_5_recover_segments(snapshots, producers, epochs, clean=clean)
         end_offset = self.pass_6_find_end()
         start_offset = max(self._checkpoints.log_start_offset, self._segments.first.base_offset)
-        if epochs.truncate_from_end(end_offset) | epochs.truncate_from_start(start_offset):
+        epochs.truncate_from_end(end_offset)
+        epochs.truncate_from_start(start_offset)
+        if epochs.entries != known_epochs:
             self._unsynced.add_epoch()
         self.pass_7_load_producers(snapshots, producers, end_offset, clean=clean)
         recovery_point = end_offset if clean else min(self._checkpoints.recovery_point, end_offset)
@@ -232,7 +238,7 @@ class Recovery:
             segment = self._new_segment(base_offset)
             segment.load()
             self._segments.add(segment)
-            names = {segment.path(s).rpartition("/")[2] for s in INDEXES_ALWAYS_WRITTEN}
+            names = {segment.path(s).rpartition("/")[2] for s in _INDEXES_ALWAYS_WRITTEN}
             if not names <= present or not self._has_usable_txn_index(segment):
                 self._note_without_indexes(len(self._segments) - 1)
         if not self._segments:
@@ -243,12 +249,21 @@ class Recovery:
             self._indexes_changed = True
             self._first_without_indexes = None
 
+    def _ends_as_synced(self) -> bool:
+        """Say whether the log ends where it ended when it was closed; unknown counts as yes."""
+        recovery_point = self._checkpoints.recovery_point
+        try:
+            return recovery_point in (0, self._segments.active.next_offset())
+        except BadBatch:
+            return False
+
     def _has_usable_txn_index(self, segment: Segment) -> bool:
         try:
             segment.load_txn_index()
         except CorruptFileError as error:
             logger.warning("%s; it is built anew", error)
             return False
+        segment.forget_indexes()
         return True
 
     def _note_without_indexes(self, index: int) -> None:
@@ -279,6 +294,8 @@ class Recovery:
         if clean:
             # Everything is synced, so nothing may be cut.
             recovery_point = INT64_MAX
+        # The checkpoint of the epochs may be older than a truncation; the batches know better.
+        epochs.truncate_from_end(recovery_point)
         index = first
         while index < len(self._segments):
             segment = self._segments[index]
@@ -286,6 +303,8 @@ class Recovery:
                 path = snapshots.write(segment.base_offset, producers)
                 self._unsynced.add_paths([path])
             expected, bad = self._recover_segment(segment, producers, epochs, index)
+            if bad is None and expected >= recovery_point:
+                bad = self._missing_tail(index, expected)
             if bad is not None:
                 if expected < recovery_point:
                     raise segment.corrupt(bad, expected)
@@ -295,8 +314,8 @@ class Recovery:
                 self._unsynced.add_paths(segment.write_indexes())
                 segment.deactivate()
             index += 1
-        self._unsynced.add_epoch()
-        self._unsynced.parent_names = True
+        # Whatever names are there may not be synced, either.
+        self._unsynced.add_directory()
         self._indexes_changed = True
 
     def _rebuild_before(
@@ -319,20 +338,21 @@ class Recovery:
         segment.activate()
         segment.reset_indexes()
         is_last = index + 1 == len(self._segments)
+        # Offsets are not under the checksum. What shows damage to them is an overlap, with the next
+        # segment, too, and in the last segment, which was never compacted, a gap.
+        has_gaps = self._config.compacts or not is_last
+        end = INT64_MAX if is_last else self._segments[index + 1].base_offset
+        end = min(end, segment.base_offset + INT32_MAX + 1)
         interval = self._config.index_interval_bytes
         expected = segment.base_offset
-        position = 0
         try:
             for position, header, batch in iter_batches(segment.file(), 0, segment.size):
                 base_offset = header.base_offset
-                if base_offset < expected:
+                if base_offset < expected or (base_offset > expected and not has_gaps):
                     raise BadBatch(position, f"offset {base_offset} where {expected} was due")
-                if base_offset > expected and is_last and not self._config.compacts:
-                    # Offsets are not under the checksum; a gap is all that shows such damage.
-                    # The last segment was never compacted, so there is no other reason for one.
-                    raise BadBatch(position, f"offset {base_offset} where {expected} was due")
-                if header.last_offset - segment.base_offset > INT32_MAX:
+                if header.next_offset > end:
                     raise BadBatch(position, f"offset {header.last_offset} is out of range")
+                self._check_epoch(position, header, epochs)
                 expected = header.next_offset
                 segment.note_batch(position, header, interval)
                 segment.verified_to = position + header.size_in_bytes
@@ -348,6 +368,34 @@ class Recovery:
         except BadBatch as bad:
             return expected, bad
         return expected, None
+
+    def _missing_tail(self, index: int, expected: int) -> BadBatch | None:
+        """Say whether unsynced batches are missing before the next segment.
+
+        A crash may lose the end of a segment and keep the one behind it. What is left has to be a
+        prefix of what was written. Compaction leaves such gaps, too.
+        """
+        if index + 1 == len(self._segments) or self._config.compacts:
+            return None
+        following = self._segments[index + 1].base_offset
+        if following == expected:
+            return None
+        return BadBatch(
+            self._segments[index].size, f"{expected} is due, the next segment begins at {following}"
+        )
+
+    def _check_epoch(
+        self, position: int, header: RecordBatchHeader, epochs: LeaderEpochCache
+    ) -> None:
+        """Compare a synced batch with the checkpoint: its epoch is not under the checksum."""
+        if header.base_offset >= self._checkpoints.recovery_point:
+            return
+        known = epochs.epoch_for_offset(header.base_offset)
+        if known is not None and header.partition_leader_epoch not in (known, -1):
+            raise BadBatch(
+                position,
+                f"epoch {header.partition_leader_epoch}, the checkpoint has {known}",
+            )
 
     def _cut(self, index: int, bad: BadBatch) -> None:
         """Cut the log at a bad batch, and remove the segments behind it, the last one first.
@@ -438,8 +486,3 @@ class Recovery:
             return
         if snapshots.latest_offset is not None:
             rebuild_producers(self._segments, snapshots, producers, end_offset, self._now_ms)
-
-
-INT64_MAX = 2**63 - 1
-INDEXES_ALWAYS_WRITTEN = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
-__all__ = ["UUID", "Checkpoints", "Recovery", "open_log"]

@@ -32,6 +32,8 @@ def rebuild_producers(
     start = snapshots.load_newest(producers, end_offset, now_ms)
     if start is None:
         start = segments.first.base_offset
+    if start >= end_offset:
+        return
     for index in range(max(segments.floor_index(start), 0), len(segments)):
         segment = segments[index]
         if segment.base_offset >= end_offset:

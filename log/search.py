@@ -7,7 +7,7 @@ timestamp, so the one batch that holds it is decompressed.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from klamm.log.batches import BadBatch, iter_batches, iter_headers
+from klamm.log.batches import BadBatch, iter_batches
 from klamm.log.errors import LogError
 from klamm.log.segment import Segment
 from klamm.log.segments import Segments
@@ -38,7 +38,11 @@ def find_offset_for_timestamp(
     """Return the first record at or above log_start_offset that is not older than timestamp."""
     for segment in segments:
         if segment.max_timestamp >= timestamp:
-            return _find_in_segment(segment, timestamp, log_start_offset)
+            found = _find_in_segment(segment, timestamp, log_start_offset)
+            # Kafka stops at the first such segment, and misses what follows when all of its
+            # matching records have been deleted.
+            if found is not None:
+                return found
     return None
 
 
@@ -46,9 +50,8 @@ def _find_in_segment(
     segment: Segment, timestamp: int, log_start_offset: int
 ) -> TimestampAndOffset | None:
     indexed_offset = segment.time_index.lookup(timestamp)
-    start = segment.offset_index.lookup(max(indexed_offset, log_start_offset))
     try:
-        for position, header in iter_headers(segment.file(), start, segment.size):
+        for position, header in segment.headers_from(max(indexed_offset, log_start_offset)):
             if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
                 continue
             for record in _records_at(segment, position, header):
@@ -65,9 +68,8 @@ def find_offset_of_max_timestamp(segments: Segments) -> TimestampAndOffset | Non
     # max() keeps the first of equal ones.
     segment = max(segments, key=lambda candidate: candidate.max_timestamp)
     timestamp = segment.max_timestamp
-    start = segment.offset_index.lookup(segment.offset_of_max_timestamp)
     try:
-        for position, header in iter_headers(segment.file(), start, segment.size):
+        for position, header in segment.headers_from(segment.offset_of_max_timestamp):
             if header.max_timestamp != timestamp:
                 continue
             for record in _records_at(segment, position, header):

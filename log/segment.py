@@ -4,7 +4,10 @@ Only the last segment of a log is written to. Its indexes live in memory and are
 it rolls or closes; those of older segments are loaded on demand (index_cache.py).
 """
 
-from collections.abc import Sequence
+import logging
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from klamm.log.batches import BadBatch, iter_batches, iter_headers
 from klamm.log.config import DEFAULT_CONFIG, INT32_MAX, LogConfig
@@ -25,6 +28,8 @@ from klamm.log.time_index import ENTRY_SIZE as TIME_INDEX_ENTRY_SIZE
 from klamm.log.time_index import NO_TIMESTAMP, TimeIndex
 from klamm.log.txn_index import TransactionIndex
 from klamm.wire.records.batch import RecordBatchHeader
+
+logger = logging.getLogger(__name__)
 
 # Batch starts that readers asked for lately: a consumer that follows the log asks next for the
 # offset where its last read ended, and this spares it the index and the scan.
@@ -221,7 +226,7 @@ class Segment:
     def corrupt(self, bad: BadBatch, offset: int | None = None) -> CorruptLogError:
         """Return the error that names the damaged place."""
         if offset is None:
-            offset = self.base_offset
+            offset = self.base_offset if bad.offset is None else bad.offset
         return CorruptLogError(self.slot.path, offset, bad.position, bad.reason)
 
     def note_batch(self, position: int, header: RecordBatchHeader, index_interval: int) -> None:
@@ -333,16 +338,23 @@ class Segment:
         if self.size == 0:
             return False
         first = self.first_batch_timestamp
-        waited_ms = (
-            max_timestamp - first
-            if first is not None and first >= 0
-            else (now_ms - self.created_ms)
-        )
+        if first is None:
+            first = self.first_batch_timestamp = self.header_at(0).max_timestamp
+        waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
         if waited_ms > config.segment_ms:
+            return True
+        if config.segment_jitter_ms and waited_ms > config.segment_ms - self._jitter_ms(config):
             return True
         index_bytes_max = config.segment_index_bytes
         return self.offset_index.is_full(index_bytes_max) or self.time_index.is_full(
             index_bytes_max
+        )
+
+    def _jitter_ms(self, config: LogConfig) -> int:
+        """Return how much earlier this segment rolls, so that not all partitions roll at once."""
+        # Any number will do that differs from segment to segment and stays the same for each.
+        return zlib.crc32(self.slot.path.encode()) % min(
+            config.segment_jitter_ms, config.segment_ms
         )
 
     def add_last_time_entry(self) -> None:
@@ -404,8 +416,7 @@ class Segment:
     def _find_max_timestamp(self) -> None:
         """Find the greatest timestamp behind the last time index entry, too."""
         timestamp, offset = self.time_index.last_entry
-        position = self.offset_index.lookup(offset)
-        for _, header in iter_headers(self.slot.get(), position, self.size):
+        for _, header in self.headers_from(offset):
             if header.max_timestamp > timestamp:
                 timestamp, offset = header.max_timestamp, header.last_offset
         self._max_timestamp, self._offset_of_max_timestamp = timestamp, offset
@@ -418,13 +429,35 @@ class Segment:
         if position is not None:
             return position if position < self.size else None
         try:
-            start = self.offset_index.lookup(offset)
-            for position, header in iter_headers(self.slot.get(), start, self.size):
+            for position, header in self.headers_from(offset):
                 if header.base_offset + header.last_offset_delta >= offset:
                     return position
         except BadBatch as bad:
             raise self.corrupt(bad, offset) from bad
         return None
+
+    def headers_from(self, offset: int) -> Iterator[tuple[int, RecordBatchHeader]]:
+        """Yield (position, header) of the batches from the index entry at or below offset on.
+
+        The entry says where its batch ends; when the batch says otherwise, the index is damaged (it
+        has no checksum) and is made anew, so that no reader is led past what it asked for.
+
+        Raises:
+            BadBatch: there is no valid batch at some position.
+        """
+        indexed_offset, start = self.offset_index.lookup(offset)
+        headers = iter_headers(self.slot.get(), start, self.size)
+        if start == 0:
+            return headers
+        try:
+            first = next(headers, None)
+        except BadBatch:
+            first = None
+        if first is not None and first[1].last_offset == indexed_offset:
+            return chain((first,), headers)
+        logger.warning("%s does not fit its segment; it is made anew", self.path(".index"))
+        self._rebuild_from_headers()
+        return iter_headers(self.slot.get(), self.offset_index.lookup(offset)[1], self.size)
 
     def remember_position(self, offset: int, position: int) -> None:
         """Keep a batch's start for the reader that will ask for it next.
@@ -452,19 +485,19 @@ class Segment:
             BadBatch: the file does not end with a whole batch.
         """
         next_offset = self.base_offset
-        start = self.offset_index.lookup(INT32_MAX + self.base_offset)
-        for _, header in iter_headers(self.slot.get(), start, self.size):
+        for _, header in self.headers_from(INT32_MAX + self.base_offset):
             next_offset = header.next_offset
         return next_offset
 
     def file(self) -> File:
         return self.slot.get()
 
-    def verify(self, position: int, size: int) -> None:
-        """Check the checksums of the batches in a range, unless that was done in this run.
+    def verify(self, position: int, size: int, end_offset: int) -> None:
+        """Check the batches in a range, unless that was done in this run.
 
         A segment that this run did not write may have been damaged since (reliability row 3);
-        a sequential reader pays once for each byte.
+        a sequential reader pays once for each byte. Offsets are not under the checksum, so each
+        batch is compared with its neighbours, and the last one with where the segment ends.
 
         Raises:
             CorruptLogError: a batch is damaged.
@@ -477,9 +510,11 @@ class Segment:
         start = verified_to = self.verified_to
         try:
             for at, header, _ in iter_batches(self.slot.get(), start, self.size):
-                verified_to = at + header.size_in_bytes
-                if verified_to >= end:
+                if header.base_offset < self.base_offset or header.next_offset > end_offset:
+                    raise BadBatch(at, f"offset {header.base_offset} is out of range", end_offset)
+                if at >= end:
                     break
+                verified_to = at + header.size_in_bytes
         except BadBatch as bad:
             raise self.corrupt(bad) from bad
         self.verified_to = verified_to

@@ -1,7 +1,7 @@
 """One group commit: what has to reach the disk before everything up to an offset is durable."""
 
 from klamm.log.checkpoint import replace_file
-from klamm.log.fs import File, FileSystem
+from klamm.log.fs import DISK_FULL, File, FileSystem
 
 
 class SyncRequest:
@@ -11,6 +11,9 @@ class SyncRequest:
     of it by `PartitionLog.mark_synced`. One log has at most one request under way. A request is
     never run again after it failed: the kernel may have dropped the dirty pages and would call the
     second attempt a success.
+
+    A full disk is no failure: the checkpoint of the leader epochs is then left for a later request,
+    and `is_partial` says so. Everything else is synced, and the old checkpoint is still there.
 
     Args:
         directory: the partition's directory.
@@ -35,6 +38,7 @@ class SyncRequest:
         "end_offset",
         "file",
         "generation",
+        "is_partial",
         "paths",
         "replacement",
     )
@@ -58,6 +62,7 @@ class SyncRequest:
         self.paths = tuple(unsynced.paths)
         self.directories = unsynced.directories(directory)
         self.replacement = replacement
+        self.is_partial = False
 
     @property
     def is_empty(self) -> bool:
@@ -82,8 +87,7 @@ class SyncRequest:
             # Another partition may have the directory's name by now.
             return
         if self.replacement is not None:
-            name, content = self.replacement
-            replace_file(self._fs, self.directory, name, content, sync_directory=False)
+            self._replace(*self.replacement)
         for path in self.paths:
             try:
                 file = self._fs.open(path)
@@ -95,6 +99,14 @@ class SyncRequest:
             self.file.datasync()
         for directory in self.directories:
             self._fs.sync_directory(directory)
+
+    def _replace(self, name: str, content: bytes) -> None:
+        try:
+            replace_file(self._fs, self.directory, name, content, sync_directory=False)
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            self.is_partial = True
 
 
 class Unsynced:
@@ -149,7 +161,7 @@ class Unsynced:
         if request.generation != self.generation:
             return False
         del self.paths[: len(request.paths)]
-        if request.changes == self.changes:
+        if request.changes == self.changes and not request.is_partial:
             self.names = False
             self.parent_names = False
             self.epochs = False

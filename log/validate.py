@@ -53,6 +53,7 @@ from klamm.wire.records.batch import (
     MAGIC_OFFSET,
     NO_PARTITION_LEADER_EPOCH,
     TIMESTAMP_TYPE_MASK,
+    TRANSACTIONAL_MASK,
     RecordBatchHeader,
     crc_is_valid,
     encode_batch_header,
@@ -69,6 +70,7 @@ __all__ = [
     "ReplicatedBatches",
     "ValidatedBatch",
     "check_request_shape",
+    "is_transactional",
     "needs_opening",
     "open_records",
     "validate_batch",
@@ -82,6 +84,7 @@ _LENGTH_OFFSET = 8
 _LENGTH = struct.Struct(">i")
 # The overhead of a record in the oldest format, which is all that is known before the magic.
 _BATCH_LENGTH_MIN = 14
+_BATCH_LENGTH_MAX = 2**31 - 1 - LOG_OVERHEAD
 _HEADER_UP_TO_MAGIC = MAGIC_OFFSET + 1
 _ATTRIBUTES_LOW_BYTE = 22
 _CODEC_MAX = Codec.ZSTD
@@ -145,11 +148,24 @@ def check_request_shape(records: Buffer | None, api_version: int) -> None:
         raise LogError(ErrorCode.INVALID_RECORD, "there is more than one batch")
 
 
+def is_transactional(records: Buffer) -> bool:
+    """Say whether the first batch belongs to a transaction, which Kafka asks of all partitions of
+    a request before anything else.
+
+    Raises:
+        LogError: CORRUPT_MESSAGE or UNKNOWN_SERVER_ERROR, its length or magic can't be right.
+    """
+    if _next_batch_size(records, 0) is None or records[MAGIC_OFFSET] < CURRENT_MAGIC:
+        return False
+    return bool(records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_MASK)
+
+
 def _next_batch_size(records: Buffer, position: int) -> int | None:
     """Return the size of the batch at position; None when it is not there as a whole.
 
     Raises:
-        LogError: CORRUPT_MESSAGE, there can't be a batch of that length or magic.
+        LogError: CORRUPT_MESSAGE, there can't be a batch of that length or magic;
+            UNKNOWN_SERVER_ERROR, length and overhead together leave the range of Kafka's numbers.
     """
     left = len(records) - position
     if left < LOG_OVERHEAD:
@@ -159,6 +175,8 @@ def _next_batch_size(records: Buffer, position: int) -> int | None:
         raise LogError(ErrorCode.CORRUPT_MESSAGE, f"a batch length of {length} is too small")
     if left < _HEADER_UP_TO_MAGIC:
         return None
+    if length > _BATCH_LENGTH_MAX:
+        raise LogError(ErrorCode.UNKNOWN_SERVER_ERROR, f"a batch length of {length} is too large")
     magic = records[position + MAGIC_OFFSET]
     if magic > CURRENT_MAGIC:
         raise LogError(ErrorCode.CORRUPT_MESSAGE, f"there is no magic {magic}")
