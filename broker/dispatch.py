@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import inspect
 import logging
+import time
 from collections.abc import Awaitable, Sequence
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -20,7 +22,8 @@ from klamm.broker.connection import ReplySlot
 from klamm.broker.context import RequestContext
 from klamm.broker.handlers import Route, load_routes
 from klamm.broker.interception import Interceptors
-from klamm.broker.replies import Pending
+from klamm.broker.reactor import TURN_SECONDS_MAX
+from klamm.broker.replies import Pending, Steps, Work
 from klamm.log.errors import LogError
 from klamm.wire.codec import decode, encode_chunks
 from klamm.wire.errors import ErrorCode
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 API_VERSIONS_KEY = 18
+# Steps of a handler (partitions, mostly) that are taken without looking at the clock.
+STEPS_AT_ONCE_MAX = 200
 
 
 class Dispatcher:
@@ -72,6 +77,8 @@ class Dispatcher:
     def _handle(self, route: Route, request: Any, context: RequestContext, slot: ReplySlot) -> None:
         try:
             result = route.handle(request, context)
+            if isinstance(result, GeneratorType):
+                result = self._run_steps(result)
         except Exception as error:
             self._fail(route, request, context, slot, error)
             return
@@ -87,6 +94,34 @@ class Dispatcher:
             self._nursery.start_soon(self._finish, route, request, context, slot, result)
         else:
             self._reply(route, request, context, slot, result)
+
+    def _run_steps(self, steps: Steps[Any]) -> Any:
+        """Run a handler to its end if it is a short one, else leave the rest to a task."""
+        try:
+            for _ in range(STEPS_AT_ONCE_MAX):
+                work = next(steps)
+                if work is not None:
+                    return self._run_rest(steps, work)
+        except StopIteration as end:
+            return end.value
+        return self._run_rest(steps, None)
+
+    async def _run_rest(self, steps: Steps[Any], work: Work | None) -> Any:
+        try:
+            while True:
+                if work is None:
+                    await trio.lowlevel.checkpoint()
+                    work = _steps_of_one_turn(steps)
+                    continue
+                try:
+                    result = await trio.to_thread.run_sync(work, limiter=self._broker.opening)
+                except Exception as error:
+                    work = steps.throw(error)
+                else:
+                    work = steps.send(result)
+        except StopIteration as end:
+            result = end.value
+        return await result.wait() if isinstance(result, Pending) else result
 
     async def _finish(
         self,
@@ -193,6 +228,15 @@ class Dispatcher:
         if not slot.connection.closed:
             self._handle(route, request, context, slot)
             slot.connection.proceed()
+
+
+def _steps_of_one_turn(steps: Steps[Any]) -> Work | None:
+    """Raises StopIteration at the end of the steps."""
+    ends_at = time.perf_counter() + TURN_SECONDS_MAX
+    work = next(steps)
+    while work is None and time.perf_counter() < ends_at:
+        work = next(steps)
+    return work
 
 
 def is_raised_in_the_log(error: BaseException) -> bool:

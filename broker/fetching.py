@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from klamm.broker.fetch_session import UNKNOWN_PARTITION, FetchScope, SessionPartition
 from klamm.broker.partition import Partition
 from klamm.broker.partitions import Partitions
-from klamm.broker.replies import Pending
+from klamm.broker.replies import Pending, Steps
 from klamm.log.errors import LogError, StorageError
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.fetch import (
@@ -69,9 +69,23 @@ class FetchRead:
         """There is enough to answer with, or something the consumer has to know at once."""
         return self._must_answer or not self.knows_any or self._bytes >= self._parameters.min_bytes
 
-    def read_all(self) -> None:
+    def read_all(self) -> Steps[FetchResponse]:
         for index in range(len(self.asked)):
             self._read(index)
+            yield None
+        return None
+
+    def read_what_changed_meanwhile(self) -> None:
+        """Between two steps others may have appended to what was read before."""
+        changed = {
+            partition
+            for partition, result in zip(self.found, self._results, strict=True)
+            if partition is not None
+            and result is not None
+            and result.high_watermark != partition.log.high_watermark
+        }
+        if changed:
+            self.read_again(changed)
 
     def read_again(self, changed: set[Partition]) -> None:
         """Read what changed since; the other partitions had nothing and still have nothing."""

@@ -2,16 +2,24 @@
 
 `Pending` is for the hot paths (a produce that waits for its sync, a fetch that waits for data): no
 task, just a callback. Everything else that has to wait is an `async def handle` and runs in a task.
+
+`Steps` is for handlers that do something for each of what may be thousands of partitions: a
+generator that yields where others may have their turn, and returns what a handler returns. What
+takes long and touches no state of the broker (opening a batch) is yielded as a function: it runs in
+a thread, and its result is sent back. A short request is answered at once all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import trio
 
 Response = TypeVar("Response")
+
+Work: TypeAlias = Callable[[], Any]
+Steps: TypeAlias = Generator[Work | None, Any, Response | "Pending[Response]" | None]
 
 
 class Pending(Generic[Response]):

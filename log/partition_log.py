@@ -26,10 +26,12 @@ from klamm.log.producer_state import VerificationGuard
 from klamm.log.replay import apply_batch, rebuild_producers
 from klamm.log.search import (
     AbortedTransaction,
+    Search,
     TimestampAndOffset,
     collect_aborted_transactions,
-    find_offset_for_timestamp,
-    find_offset_of_max_timestamp,
+    run_inline,
+    search_max_timestamp,
+    search_timestamp,
 )
 from klamm.log.segment import Segment
 from klamm.log.sync import SyncRequest
@@ -462,15 +464,23 @@ class PartitionLog:
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         """Return the first record that is not older than timestamp."""
-        try:
-            return find_offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
-        except OSError as error:
-            raise self._refuse_read_after(error) from error
+        return run_inline(self.search_timestamp(timestamp))
 
     def offset_of_max_timestamp(self) -> TimestampAndOffset | None:
         """Return the first record with the greatest timestamp; None when the log is empty."""
+        return run_inline(self.search_max_timestamp())
+
+    def search_timestamp(self, timestamp: int) -> Search:
+        """offset_for_timestamp, for a caller that opens batches in a thread (see search.py)."""
+        return self._guarded(search_timestamp(self.segments, timestamp, self.log_start_offset))
+
+    def search_max_timestamp(self) -> Search:
+        """offset_of_max_timestamp, for a caller that opens batches in a thread."""
+        return self._guarded(search_max_timestamp(self.segments))
+
+    def _guarded(self, search: Search) -> Search:
         try:
-            return find_offset_of_max_timestamp(self.segments)
+            return (yield from search)
         except OSError as error:
             raise self._refuse_read_after(error) from error
 

@@ -4,17 +4,19 @@ These are the only reads that open records: a timestamp search returns the recor
 timestamp, so the one batch that holds it is decompressed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import NamedTuple
 
 from klamm.log.batches import BadBatch, iter_batches
 from klamm.log.errors import LogError
+from klamm.log.fs import File
 from klamm.log.segment import Segment
 from klamm.log.segments import Segments
 from klamm.log.txn_index import AbortedTransactionEntry
 from klamm.wire.errors import ErrorCode, WireError
 from klamm.wire.records.batch import RecordBatchHeader
-from klamm.wire.records.record import Record, iter_records
+from klamm.wire.records.record import iter_records
 
 
 class TimestampAndOffset(NamedTuple):
@@ -32,13 +34,34 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
 
 
-def find_offset_for_timestamp(
-    segments: Segments, timestamp: int, log_start_offset: int
-) -> TimestampAndOffset | None:
-    """Return the first record at or above log_start_offset that is not older than timestamp."""
+# Opening a batch may take long (it is decompressed, and walked in Python), so a search hands out
+# each opening as a function of its own: whoever runs the search may do that in a thread, and sends
+# the result back.
+Opening = Callable[[], TimestampAndOffset | None]
+Search = Generator[Opening, TimestampAndOffset | None, TimestampAndOffset | None]
+
+
+def run_inline(search: Search) -> TimestampAndOffset | None:
+    """Run a search to its end, opening batches here and now."""
+    try:
+        opening = next(search)
+        while True:
+            try:
+                result = opening()
+            except Exception as error:
+                opening = search.throw(error)
+            else:
+                opening = search.send(result)
+    except StopIteration as end:
+        found: TimestampAndOffset | None = end.value
+        return found
+
+
+def search_timestamp(segments: Segments, timestamp: int, log_start_offset: int) -> Search:
+    """Find the first record at or above log_start_offset that is not older than timestamp."""
     for segment in segments:
         if segment.max_timestamp >= timestamp:
-            found = _find_in_segment(segment, timestamp, log_start_offset)
+            found = yield from _search_segment(segment, timestamp, log_start_offset)
             # Kafka stops at the first such segment, and misses what follows when all of its
             # matching records have been deleted.
             if found is not None:
@@ -46,51 +69,56 @@ def find_offset_for_timestamp(
     return None
 
 
-def _find_in_segment(
-    segment: Segment, timestamp: int, log_start_offset: int
-) -> TimestampAndOffset | None:
+def _search_segment(segment: Segment, timestamp: int, log_start_offset: int) -> Search:
     indexed_offset = segment.time_index.lookup(timestamp)
     try:
         for position, header in segment.headers_from(max(indexed_offset, log_start_offset)):
             if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
                 continue
-            for record in _records_at(segment, position, header):
-                if record.timestamp >= timestamp and record.offset >= log_start_offset:
-                    epoch = header.partition_leader_epoch
-                    return TimestampAndOffset(record.timestamp, record.offset, epoch)
+            found = yield partial(
+                _first_record, segment.file(), position, header, timestamp, log_start_offset
+            )
+            if found is not None:
+                return found
     except BadBatch as bad:
         raise segment.corrupt(bad) from bad
     return None
 
 
-def find_offset_of_max_timestamp(segments: Segments) -> TimestampAndOffset | None:
-    """Return the first record with the greatest timestamp of the log."""
+def search_max_timestamp(segments: Segments) -> Search:
+    """Find the first record with the greatest timestamp of the log."""
     # max() keeps the first of equal ones.
     segment = max(segments, key=lambda candidate: candidate.max_timestamp)
     timestamp = segment.max_timestamp
     try:
         for position, header in segment.headers_from(segment.offset_of_max_timestamp):
-            if header.max_timestamp != timestamp:
-                continue
-            for record in _records_at(segment, position, header):
-                if record.timestamp == timestamp:
-                    epoch = header.partition_leader_epoch
-                    return TimestampAndOffset(timestamp, record.offset, epoch)
-            return None
+            if header.max_timestamp == timestamp:
+                return (yield partial(_first_record, segment.file(), position, header, timestamp))
     except BadBatch as bad:
         raise segment.corrupt(bad) from bad
     return None
 
 
-def _records_at(segment: Segment, position: int, header: RecordBatchHeader) -> Iterator[Record]:
-    """Yield the records of the batch at position, after its checksum was verified."""
+def _first_record(
+    file: File, position: int, header: RecordBatchHeader, timestamp: int, log_start_offset: int = 0
+) -> TimestampAndOffset | None:
+    """Open the batch at position, after its checksum was verified; safe in any thread.
+
+    Raises:
+        BadBatch: the batch is damaged.
+        LogError: CORRUPT_MESSAGE. The checksum is right, so this is what the producer sent, and
+            no damage of the disk.
+    """
     end = position + header.size_in_bytes
     try:
-        for _, _, batch in iter_batches(segment.file(), position, end):
-            yield from iter_records(batch)
+        for _, _, batch in iter_batches(file, position, end):
+            for record in iter_records(batch):
+                if record.timestamp >= timestamp and record.offset >= log_start_offset:
+                    epoch = header.partition_leader_epoch
+                    return TimestampAndOffset(record.timestamp, record.offset, epoch)
     except WireError as error:
-        # The checksum is right, so this is what the producer sent: no damage of the disk.
         raise LogError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    return None
 
 
 def collect_aborted_transactions(

@@ -34,7 +34,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "klamm.request.items.max",
         ConfigType.INT,
-        "200000",
+        "50000",
         "Most items (topics, partitions, keys, tagged fields) in one request.",
         valid=at_least(1),
         klamm_own=True,

@@ -39,4 +39,7 @@ def _read(path: str) -> dict[str, str]:
     except UnicodeDecodeError:
         # Java reads these files as Latin-1, in which every byte is a character.
         text = content.decode("latin-1")
-    return parse_properties(text)
+    try:
+        return parse_properties(text)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None

@@ -43,7 +43,7 @@ class ServerConfig:
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     klamm_request_progress_timeout_ms: int = 30_000
     klamm_response_progress_timeout_ms: int = 30_000
-    klamm_request_items_max: int = 200_000
+    klamm_request_items_max: int = 50_000
     klamm_decompressed_bytes_max: int = 128 * 1024 * 1024
     klamm_worker_threads: int = 8
 

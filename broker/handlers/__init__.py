@@ -4,11 +4,12 @@ A handler module has a docstring (key, versions, promise, deviations) and
 
     API_KEY = 3
     VERSIONS = (0, 13)
-    def handle(request, context) -> response | Pending | awaitable
+    def handle(request, context) -> response | Pending | awaitable | Steps
     def error_response(request, code) -> response
 
 `handle` answers at once, or returns a `Pending` that is completed later, or is `async` and runs in
-a task of its own; then the connection handles no further request until it has ended. None means
+a task of its own; then the connection handles no further request until it has ended. A handler
+whose requests may name thousands of partitions is a generator (`Steps`, see replies.py). None means
 that the client expects no reply. `error_response` is the same refusal for everything in the
 request: it is used when a handler fails, and by the hooks that tests set.
 """

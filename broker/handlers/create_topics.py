@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import trio
+
 from klamm.broker.config import effective_topic_configs
 from klamm.broker.controller import NewTopic
 from klamm.broker.metadata.topics import METADATA_TOPIC, USE_DEFAULT, Refused
@@ -57,6 +59,7 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
         return error_response(request, ErrorCode.POLICY_VIOLATION, problem)
     async with controller.lock:
         for topic in wanted:
+            await trio.lowlevel.checkpoint()
             try:
                 new_topic = plan(topic, context)
             except Refused as refused:

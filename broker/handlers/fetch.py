@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from klamm.broker.fetch_session import begin_fetch
 from klamm.broker.fetching import NO_RECORDS, FetchParameters, FetchRead, ParkedFetch
-from klamm.broker.replies import Pending
+from klamm.broker.replies import Steps
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -40,9 +40,7 @@ NODE_ENDPOINTS_FROM = 16
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
-def handle(
-    request: FetchRequest, context: RequestContext
-) -> FetchResponse | Pending[FetchResponse]:
+def handle(request: FetchRequest, context: RequestContext) -> Steps[FetchResponse]:
     broker = context.broker
     version = context.api_version
     scope = begin_fetch(
@@ -66,10 +64,12 @@ def handle(
         ),
         broker.node_id,
     )
-    read.read_all()
+    yield from read.read_all()
     if read.knows_any and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         read.release()
         return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    if request.max_wait_ms > 0 and not read.is_satisfied:
+        read.read_what_changed_meanwhile()
     if request.max_wait_ms <= 0 or read.is_satisfied:
         return read.response()
     return ParkedFetch(read, broker, request.max_wait_ms / 1000).pending

@@ -13,9 +13,12 @@ Version by version: 1 one offset instead of several · 2 isolation level · 4 le
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
 
-from klamm.log.errors import LogError
+from klamm.broker.replies import Steps, Work
+from klamm.log.errors import LogError, StorageError
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -28,6 +31,8 @@ from klamm.wire.messages.list_offsets import (
 if TYPE_CHECKING:
     from klamm.broker.context import RequestContext
     from klamm.broker.partition import Partition
+
+logger = logging.getLogger(__name__)
 
 API_KEY = 2
 VERSIONS = (1, 11)
@@ -50,7 +55,7 @@ CONSUMER_REPLICA_ID = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
-def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+def handle(request: ListOffsetsRequest, context: RequestContext) -> Steps[ListOffsetsResponse]:
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     duplicates = find_duplicates(request)
@@ -65,12 +70,19 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
             try:
                 if (topic.name, asked.partition_index) in duplicates:
                     raise LogError(ErrorCode.INVALID_REQUEST)
-                result = list_offset(topic.name, asked, request, context)
+                result = yield from list_offset(topic.name, asked, request, context)
             except LogError as error:
                 result = ListOffsetsPartitionResponse(
                     partition_index=asked.partition_index, error_code=error.code
                 )
+            except StorageError as error:
+                logger.error("list offsets of %s-%d: %s", topic.name, asked.partition_index, error)
+                result = ListOffsetsPartitionResponse(
+                    partition_index=asked.partition_index,
+                    error_code=ErrorCode.KAFKA_STORAGE_ERROR,
+                )
             response.partitions.append(result)
+            yield None
     return ListOffsetsResponse(topics=[topic for topic in topics.values() if topic.partitions])
 
 
@@ -88,13 +100,14 @@ def find_duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:
 
 def list_offset(
     topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, context: RequestContext
-) -> ListOffsetsPartitionResponse:
+) -> Generator[Work | None, Any, ListOffsetsPartitionResponse]:
     timestamp = asked.timestamp
     if timestamp < EARLIEST and context.api_version < SINCE_VERSION.get(timestamp, 1 << 15):
         raise LogError(ErrorCode.UNSUPPORTED_VERSION)
     partition = context.broker.partitions.find(topic, asked.partition_index)
     partition.check_leader_epoch(asked.current_leader_epoch)
-    found_timestamp, offset, epoch = locate(partition, timestamp, end_of(partition, request))
+    end = end_of(partition, request)
+    found_timestamp, offset, epoch = yield from locate(partition, timestamp, end)
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         timestamp=found_timestamp,
@@ -113,7 +126,9 @@ def end_of(partition: Partition, request: ListOffsetsRequest) -> int:
     return log.high_watermark
 
 
-def locate(partition: Partition, timestamp: int, end: int) -> tuple[int, int, int]:
+def locate(
+    partition: Partition, timestamp: int, end: int
+) -> Generator[Work | None, Any, tuple[int, int, int]]:
     """Timestamp, offset and leader epoch of the answer; -1 each where there is none."""
     log = partition.log
     if timestamp == LATEST:
@@ -124,9 +139,9 @@ def locate(partition: Partition, timestamp: int, end: int) -> tuple[int, int, in
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return -1, -1, -1
     if timestamp == MAX_TIMESTAMP:
-        found = log.offset_of_max_timestamp()
+        found = yield from log.search_max_timestamp()
     else:
-        found = log.offset_for_timestamp(timestamp)
+        found = yield from log.search_timestamp(timestamp)
     if found is None or found.offset >= end:
         return -1, -1, -1
     return found.timestamp, found.offset, found.leader_epoch

@@ -14,13 +14,11 @@ record · 9 flexible · 10 current leader · 12 transactions version 2 · 13 top
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from functools import partial
 from typing import TYPE_CHECKING
 
-import trio
-
-from klamm.broker.produce_attempts import Attempt, one_attempt_each
-from klamm.broker.replies import Pending
+from klamm.broker.produce_attempts import Attempt, TopicAttempts, one_attempt_each
+from klamm.broker.replies import Pending, Steps
 from klamm.log.errors import LogError
 from klamm.log.validate import check_request_shape, is_transactional, needs_opening
 from klamm.wire.errors import ErrorCode
@@ -62,16 +60,19 @@ WITHOUT_LOG_START = frozenset(
 )
 
 
-def handle(
-    request: ProduceRequest, context: RequestContext
-) -> ProduceResponse | Pending[ProduceResponse] | Awaitable[ProduceResponse | None] | None:
+def handle(request: ProduceRequest, context: RequestContext) -> Steps[ProduceResponse]:
     production = Production(request, context)
+    yield from production.look_at_all()
     refusal = production.find_refusal_of_all()
     if refusal is not None:
         return production.refuse_all(refusal)
-    if production.to_be_opened:
-        return production.open_and_append()
-    return production.append_all()
+    for attempt in production.to_be_opened:
+        yield partial(
+            attempt.open_records,
+            production.now_ms,
+            context.broker.config.klamm_decompressed_bytes_max,
+        )
+    return (yield from production.append_all())
 
 
 class Production:
@@ -88,12 +89,18 @@ class Production:
         self.failed: LogError | None = None
         # Something is wrong, or transactional: only then all of the request is looked at again.
         self.is_suspect = False
-        self.topics = one_attempt_each(
-            [
-                (topic, [self._attempt(topic, data) for data in topic.partition_data])
-                for topic in request.topic_data
-            ]
-        )
+        self.topics: TopicAttempts = []
+
+    def look_at_all(self) -> Steps[ProduceResponse]:
+        topics: TopicAttempts = []
+        for topic in self.request.topic_data:
+            attempts: list[Attempt] = []
+            for data in topic.partition_data:
+                attempts.append(self._attempt(topic, data))
+                yield None
+            topics.append((topic, attempts))
+        self.topics = one_attempt_each(topics)
+        return None
 
     def find_refusal_of_all(self) -> LogError | None:
         """Two things refuse the whole request, before anybody looks for topics: a batch that can't
@@ -151,30 +158,14 @@ class Production:
             attempt.needs_opening = needs_opening(records, partition.log.config, self.now_ms)
         return attempt
 
-    async def open_and_append(self) -> ProduceResponse | None:
-        """Open what must be opened in threads; the connection's next request waits meanwhile, so
-        that the batches of a producer stay in order."""
-        for attempt in self.to_be_opened:
-            await trio.to_thread.run_sync(
-                attempt.open_records,
-                self.now_ms,
-                self.broker.config.klamm_decompressed_bytes_max,
-                limiter=self.broker.opening,
-            )
-        result = self.append_all()
-        return await result.wait() if isinstance(result, Pending) else result
-
-    def append_all(self) -> ProduceResponse | Pending[ProduceResponse] | None:
-        response = ProduceResponse(
-            responses=[
-                TopicProduceResponse(
-                    name=topic.name,
-                    topic_id=topic.topic_id,
-                    partition_responses=[self._append(attempt) for attempt in attempts],
-                )
-                for topic, attempts in self.topics
-            ]
-        )
+    def append_all(self) -> Steps[ProduceResponse]:
+        response = ProduceResponse()
+        for topic, attempts in self.topics:
+            appended = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
+            response.responses.append(appended)
+            for attempt in attempts:
+                appended.partition_responses.append(self._append(attempt))
+                yield None
         flusher = self.broker.flusher
         if self.acks == ACKS_NONE:
             for log in self.unsynced:
@@ -192,7 +183,7 @@ class Production:
         partition = attempt.partition
         assert partition is not None
         if partition.deleted:
-            # The topic has gone while the records were being opened.
+            # The topic has gone between two steps.
             return self._refused(attempt, LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         try:
             result = partition.append(attempt.records, self.now_ms, attempt.opened)

@@ -35,6 +35,8 @@ from klamm.wire.messages.list_offsets import (
 )
 from klamm.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from klamm.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from klamm.wire.records.codecs import Codec
+from klamm.wire.records.record import build_batch
 from klamm.wire.schema import Message
 from klamm.wire.tests.samples import full_message
 
@@ -149,14 +151,14 @@ def test_the_largest_produce_and_the_largest_fetch(client: RawClient) -> None:
     assert sum(len(each.records) for each in fetched.responses[0].partitions) > 20_000_000
 
 
-# As many as Kafka answers for at once in DescribeTopicPartitions.
-PARTITIONS = range(2000)
+PARTITIONS = range(10_000)
+TOPICS = range(2000)
 
 
 @pytest.mark.parametrize(
     ("request_", "version"),
     [
-        (MetadataRequest(topics=[MetadataRequestTopic(name=f"x{i}") for i in PARTITIONS]), 12),
+        (MetadataRequest(topics=[MetadataRequestTopic(name=f"x{i}") for i in TOPICS]), 12),
         (fetch("topic", partitions=tuple(PARTITIONS)), FETCH_VERSION),
         (
             ListOffsetsRequest(
@@ -190,11 +192,27 @@ PARTITIONS = range(2000)
     ],
     ids=["Metadata", "Fetch", "ListOffsets", "Produce"],
 )
-def test_one_request_about_two_thousand_partitions(request_: Message, version: int) -> None:
+def test_one_request_about_thousands(request_: Message, version: int) -> None:
     properties = {"auto.create.topics.enable": "false"}
     with running_broker(properties=properties) as broker, RawClient(broker) as client:
         create_topic(client, "topic")
         client.call(request_, version)
+
+
+def test_a_search_in_a_batch_that_takes_long_to_open(broker: RunningBroker) -> None:
+    """The record that is looked for is the last of 100,000."""
+    others = [(None, b"", (), 1000)] * 100_000
+    records = build_batch([*others, (None, b"", (), 2000)], codec=Codec.GZIP)
+    with RawClient(broker) as client:
+        create_topic(client, "topic")
+        produce_to(client, "topic", records)
+        for timestamp in (2000, -3):
+            asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+            request = ListOffsetsRequest(
+                replica_id=-1, topics=[ListOffsetsTopic(name="topic", partitions=[asked])]
+            )
+            found = client.call(request, 8).topics[0].partitions[0]
+            assert (found.timestamp, found.offset) == (2000, 100_000)
 
 
 def test_the_first_use_of_every_message(monkeypatch: pytest.MonkeyPatch) -> None:
