@@ -25,6 +25,8 @@ HEADER_FIELDS = (
 _CRC_START = 21
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+CODEC_MASK = 0x07
+CODEC_NAMES = {0: "plain", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
 LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 1 << 3, 1 << 4, 1 << 5, 1 << 6
 
 BASE_TIMESTAMP_MS = 1_700_000_000_000
@@ -42,6 +44,32 @@ COMPRESSORS: Mapping[int, Callable[[bytes], bytes]] = {
     LZ4: lambda data: bytes(lz4.frame.compress(data, block_linked=False)),
     ZSTD: lambda data: bytes(zstandard.compress(data)),
 }
+
+_XERIAL_HEADER_SIZE = 16
+
+
+def _unsnappy(data: bytes) -> bytes:
+    """Snappy in the xerial framing, of any number of blocks."""
+    out = b""
+    position = _XERIAL_HEADER_SIZE
+    while position < len(data):
+        (size,) = struct.unpack_from(">i", data, position)
+        block = data[position + 4 : position + 4 + size]
+        out += bytes(cramjam.snappy.decompress_raw(block))
+        position += 4 + size
+    return out
+
+
+DECOMPRESSORS: Mapping[int, Callable[[bytes], bytes]] = {
+    GZIP: gzip.decompress,
+    SNAPPY: _unsnappy,
+    LZ4: lambda data: bytes(lz4.frame.decompress(data)),
+    ZSTD: lambda data: bytes(zstandard.ZstdDecompressor().decompressobj().decompress(data)),
+}
+
+
+def decompress(codec: int, data: bytes) -> bytes:
+    return DECOMPRESSORS[codec](data)
 
 
 @dataclass(frozen=True)
@@ -121,8 +149,13 @@ def batch(
         fields["max_timestamp"] = fields["base_timestamp"] + max(deltas)
     raw = HEADER.pack(*(fields[name] for name in HEADER_FIELDS)) + encoded
     if "crc" not in overrides:
-        raw = raw[:17] + struct.pack(">I", crc32c.crc32c(raw[_CRC_START:])) + raw[21:]
+        raw = raw[:17] + struct.pack(">I", checksum(raw)) + raw[21:]
     return raw
+
+
+def checksum(raw: bytes) -> int:
+    """The CRC-32C that belongs into the header of a batch."""
+    return int(crc32c.crc32c(raw[_CRC_START:]))
 
 
 def read_headers(records: bytes) -> list[dict[str, int]]:

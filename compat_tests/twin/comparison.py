@@ -50,6 +50,7 @@ def differences(
     Args:
         rules: pattern to a function that says whether two values there count as the same.
         keyed: pattern of a list to the field that names its items; the order there is free.
+            Of several fields, as in `name or topic_id`, the first that the version has.
     """
     found: list[Difference] = []
 
@@ -82,10 +83,17 @@ def _by_name(items: list[Any], key: str | None) -> dict[str, Any]:
         return {str(index): item for index, item in enumerate(items)}
     named: dict[str, Any] = {}
     for item in items:
-        name = base = str(item[key] if key else item)
+        name = base = _name_of(item, key)
         repeat = 1
         while name in named:
             repeat += 1
             name = f"{base} #{repeat}"
         named[name] = item
     return named
+
+
+def _name_of(item: Any, key: str) -> str:
+    for field in key.split(" or "):
+        if field in item:
+            return str(item[field])
+    raise KeyError(f"{item} has no {key}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +17,8 @@ from compat_tests.twin.deviations import deviations
 from compat_tests.twin.may_differ import KEYED, RULES
 
 CLOSED: Plain = {"connection": "closed"}
+SILENT: Plain = {"connection": "silent"}
+SHOWN_MAX = 20
 
 
 def _note(line: str) -> None:
@@ -81,6 +85,7 @@ class Pair:
         return self.kafka if side is self.sides[0] else self.other
 
 
+Explain = Callable[[Plain, Plain], str | None]
 Body = Plain | Callable[[Side], Plain]
 
 
@@ -91,6 +96,7 @@ class Conversation:
         self.sides = sides
         self._same_broker = same_broker
         self._correlation_id = 0
+        self._is_closed = False
         self._connections = {side.name: Connection(side.port) for side in sides}
 
     def close(self) -> None:
@@ -102,6 +108,7 @@ class Conversation:
 
     def send(self, api: str, version: int, body: Body) -> None:
         """Send a request to both brokers and do not wait."""
+        self._expect_open()
         self._correlation_id += 1
         _note(f"{api} v{version} <- {body(self.sides[0]) if callable(body) else body}")
         for side in self.sides:
@@ -110,6 +117,7 @@ class Conversation:
             self.connection(side).send_frame(frame)
 
     def send_raw(self, data: bytes) -> None:
+        self._expect_open()
         for side in self.sides:
             self.connection(side).send_bytes(data)
 
@@ -118,30 +126,41 @@ class Conversation:
         api: str,
         version: int,
         *,
-        deviation: str | None = None,
+        deviation: str | Explain | None = None,
         rules: Mapping[str, Rule] | None = None,
         correlation_id: int | None = None,
         compare: bool = True,
         prepare: Callable[[Plain], Plain] = lambda reply: reply,
+        patience_s: float | None = None,
     ) -> Pair:
         """The next reply of both brokers, compared.
 
         Args:
-            deviation: the id of the row in docs/deviations.md that explains the difference here.
+            deviation: the id of the row in docs/deviations.md that explains the difference here,
+                or a function that gives it for the two replies (Kafka's first).
             rules: further fields that may differ in this comparison only.
             prepare: applied to both replies before they are compared.
+            patience_s: a broker that says nothing for this long counts as silent; without it,
+                no reply in time is an error.
         """
         expected = self._correlation_id if correlation_id is None else correlation_id
-        plain = [self._receive(side, api, version, expected) for side in self.sides]
+        plain = [self._receive(side, api, version, expected, patience_s) for side in self.sides]
         pair = Pair(plain[0], plain[1], self.sides)
         if compare:
             named = [
-                prepare(side.with_names_for_ids(reply))
+                side.with_names_for_ids(reply)
+                if reply in (CLOSED, SILENT)
+                else prepare(side.with_names_for_ids(reply))
                 for side, reply in zip(self.sides, plain, strict=True)
             ]
             all_rules = {**RULES.get(api, {}), **(rules or {})}
-            found = differences(*named, rules=all_rules, keyed=KEYED.get(api, {}))
+            if any(reply in (CLOSED, SILENT) for reply in named):
+                found = [] if named[0] == named[1] else [Difference("connection", *named)]
+            else:
+                found = differences(*named, rules=all_rules, keyed=KEYED.get(api, {}))
             _note(f"{api} v{version} -> {named[0]}")
+            if callable(deviation):
+                deviation = deviation(named[0], named[1])
             self._judge(f"{api} v{version}", found, deviation)
         return pair
 
@@ -150,25 +169,46 @@ class Conversation:
         self.send(api, version, body)
         return self.receive(api, version, **options)
 
+    def first_reply_s(self) -> float:
+        """Wait until one of the brokers answers; gives how long that took, in seconds."""
+        began = time.monotonic()
+        readable, _, _ = select.select(self._connections.values(), [], [], REPLY_TIMEOUT_S)
+        assert readable, "neither broker has answered"
+        return time.monotonic() - began
+
     def expect_closed(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
         """Both brokers close the connection without a further byte."""
         for side in self.sides:
             frame = self.connection(side).receive_frame(timeout_s)
             assert frame is None, f"{side.name} sent {frame!r} instead of closing"
+        self._is_closed = True
 
-    def _receive(self, side: Side, api: str, version: int, correlation_id: int) -> Plain:
-        frame = self.connection(side).receive_frame()
+    def _expect_open(self) -> None:
+        """After one close, two more would look the same without saying anything."""
+        assert not self._is_closed, "a broker has closed this connection: use a fresh one"
+
+    def _receive(
+        self, side: Side, api: str, version: int, correlation_id: int, patience_s: float | None
+    ) -> Plain:
+        connection = self.connection(side)
+        if patience_s is not None and connection.is_silent(patience_s):
+            return SILENT
+        frame = connection.receive_frame()
         if frame is None:
+            self._is_closed = True
             return CLOSED
         reply, canonical = decode_response(api, version, frame, correlation_id=correlation_id)
         return reply if canonical else {**reply, "encoding": "not canonical"}
 
     def _judge(self, title: str, found: list[Difference], deviation: str | None) -> None:
-        listing = "\n  ".join(str(difference) for difference in found)
         if deviation is None or self._same_broker:
-            assert not found, f"{title} differs:\n  {listing}"
+            assert not found, f"{title} differs:{_listing(found)}"
             return
         row = deviations()[deviation]
-        allowed = [one for one in found if one.pattern in row.patterns]
-        assert len(allowed) == len(found), f"{title} differs beyond {deviation}:\n  {listing}"
+        beyond = [one for one in found if one.pattern not in row.patterns]
+        assert not beyond, f"{title} differs beyond {deviation}:{_listing(beyond)}"
         assert found, f"{title}: {deviation} no longer occurs; take it out of the document"
+
+
+def _listing(found: list[Difference]) -> str:
+    return "".join(f"\n  {difference}" for difference in found[:SHOWN_MAX])

@@ -32,9 +32,9 @@ def same_sign(kafka: Any, other: Any) -> bool:
 
 
 def about_the_same_time(kafka: Any, other: Any) -> bool:
-    """Both -1, or two readings of the clock during one test."""
-    if kafka < 0 or other < 0:
-        return bool(kafka == other)
+    """Both without a time, or two readings of the clock during one test."""
+    if kafka is None or other is None:
+        return kafka is other
     return bool(abs(kafka - other) <= CLOCK_TOLERANCE_MS)
 
 
@@ -77,5 +77,10 @@ KEYED: Mapping[str, Mapping[str, str]] = {
     "create_partitions": {"results[]": "name"},
     "describe_configs": {"results[].configs[]": "name"},
     "list_offsets": {"topics[]": "name", "topics[].partitions[]": "partition_index"},
+    "fetch": {"logs[]": "log"},
+    "produce": {
+        "responses[]": "name or topic_id",
+        "responses[].partition_responses[]": "index",
+    },
     "offset_for_leader_epoch": {"topics[]": "topic", "topics[].partitions[]": "partition"},
 }

@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from compat_tests.twin.conversation import Conversation
+from compat_tests.twin.conversation import CLOSED, Conversation
+from compat_tests.twin.topics import Twin
 
 NAMED = {"client_software_name": "twin-client", "client_software_version": "1.0"}
 UNSUPPORTED = [5, 6, 99, 32767, -1]
@@ -18,13 +19,27 @@ def test_served_apis_and_features(talk: Conversation, version: int) -> None:
 
 
 @pytest.mark.parametrize("wanted", UNSUPPORTED)
-def test_an_unknown_version_is_answered_in_version_0(talk: Conversation, wanted: int) -> None:
-    """The body may have any form, since a broker cannot know what a later version looks like."""
-    for body in (b"", b"\x00\x02a\x02b\x00", b"\xff" * 40):
-        header = struct.pack(">hhih", 18, wanted, 7, 4) + b"twin"
+@pytest.mark.parametrize(
+    ("tags", "answered"),
+    [(b"\x00", True), (b"\x01\x05\x02ab", True), (b"", False), (b"\x01\x05", False)],
+    ids=["no tags", "a tag", "cut off", "cut off in a tag"],
+)
+def test_an_unknown_version_is_answered_in_version_0(
+    twin: Twin, wanted: int, tags: bytes, answered: bool
+) -> None:
+    """The body may have any form, since a broker cannot know what a later version looks like.
+
+    The header it must be able to read; negative versions have one without tags.
+    """
+    for body in (b"", b"\x02a\x02b\x00", b"\xff" * 40):
+        if body and not answered:
+            continue
+        header = struct.pack(">hhih", 18, wanted, 7, 4) + b"twin" + tags
         frame = header + body
-        talk.send_raw(struct.pack(">i", len(frame)) + frame)
-        talk.receive("api_versions", 0, correlation_id=7)
+        with twin.conversation() as talk:
+            talk.send_raw(struct.pack(">i", len(frame)) + frame)
+            reply = talk.receive("api_versions", 0, correlation_id=7).kafka
+        assert (reply == CLOSED) is (wanted >= 0 and not answered)
 
 
 @pytest.mark.every_version("api_versions", since=3)

@@ -54,6 +54,19 @@ def test_refused(twin: Twin, talk: Conversation, version: int, validate_only: bo
 
 
 @pytest.mark.every_version("create_partitions")
+def test_no_time_and_too_many(twin: Twin, talk: Conversation, version: int) -> None:
+    name = twin.create_topic()
+    unknown = twin.unused_name("unknown")
+    talk.ask("create_partitions", version, grow(name, 2, timeout=-1))
+    talk.ask("create_partitions", version, grow(unknown, 2, timeout=-1))
+    talk.ask("create_partitions", version, grow(name, 10_001, validate_only=True))
+    for count in (10_002, 20_000, 2147483647):
+        body = grow(name, count, validate_only=True)
+        talk.ask("create_partitions", version, body, deviation="D-011")
+    talk.ask("metadata", 12, {"topics": [{"name": name}]})
+
+
+@pytest.mark.every_version("create_partitions")
 def test_several_topics(twin: Twin, talk: Conversation, version: int) -> None:
     first, second = twin.create_topic(), twin.create_topic()
     unknown = twin.unused_name("unknown")

@@ -188,8 +188,40 @@ def test_names_twice(twin: Twin, talk: Conversation, version: int) -> None:
 
 
 @pytest.mark.every_version("create_topics")
-def test_no_topics_and_no_time(twin: Twin, talk: Conversation, version: int) -> None:
+def test_no_topics(talk: Conversation, version: int) -> None:
     talk.ask("create_topics", version, create())
+    talk.ask("create_topics", version, create(timeout=-1))
+
+
+@pytest.mark.every_version("create_topics")
+def test_no_time(twin: Twin, talk: Conversation, version: int) -> None:
+    """A negative time is over before anything could be done in it."""
+    name, existing = twin.unused_name(), twin.create_topic()
+    for timeout in (-1, -2147483648):
+        for topics in (
+            [topic(name)],
+            [topic(name), topic(existing), topic("a b")],
+            [topic(name), topic(name)],
+            [topic(name), topic("a b"), topic("a b"), topic("__cluster_metadata")],
+        ):
+            talk.ask("create_topics", version, create(*topics, timeout=timeout))
+    talk.ask("metadata", 12, {"topics": [{"name": name}], "allow_auto_topic_creation": False})
+
+
+@pytest.mark.every_version("create_topics")
+def test_too_many_partitions(twin: Twin, talk: Conversation, version: int) -> None:
+    """A request creates at most 10,000 things; beyond that, nothing of it is looked at."""
+    large, small = twin.unused_name(), twin.unused_name()
+    for topics in (
+        [topic(large, num_partitions=10_001)],
+        [topic(large, num_partitions=2147483647)],
+        [topic(large, num_partitions=10_001), topic(small), topic("a b")],
+        [topic(large, num_partitions=6_000), topic(small, num_partitions=6_000)],
+        [topic(large, num_partitions=10_001), topic(small), topic(small)],
+        [topic(small), topic(large, num_partitions=10_001), topic(large, num_partitions=1)],
+        [topic(large, num_partitions=10_000)],
+    ):
+        talk.ask("create_topics", version, create(*topics, validate_only=True))
 
 
 @pytest.mark.every_version("create_topics")

@@ -48,6 +48,15 @@ def test_names_that_cannot_be(twin: Twin, talk: Conversation, version: int) -> N
             fresh.ask("delete_topics", version, delete(*names))
 
 
+@pytest.mark.every_version("delete_topics")
+def test_no_time(twin: Twin, talk: Conversation, version: int) -> None:
+    """A negative time is over before anything could be done in it."""
+    name = twin.create_topic()
+    for names in ([name], [name, twin.unused_name("unknown")], []):
+        talk.ask("delete_topics", version, {**delete(*names), "timeout": -1})
+    talk.ask("metadata", 12, {"topics": [{"name": name}]})
+
+
 def _by_id(*topics: str) -> Callable[[Side], Plain]:
     def body(side: Side) -> Plain:
         ids = [side.topic_id(name) for name in topics]

@@ -11,6 +11,7 @@ from compat_tests.twin.codec import Plain
 from compat_tests.twin.conversation import Conversation, Pair, Side
 
 READY_TIMEOUT_S = 20
+CREATED_AHEAD_MAX = 32
 
 
 class Twin:
@@ -20,6 +21,8 @@ class Twin:
         self.sides = (Side("kafka", kafka_port), Side("klamm", other_port))
         self.same_broker = same_broker
         self._names = 0
+        self._ready: dict[Any, list[str]] = {}
+        self._ahead: dict[Any, int] = {}
         self.control = Conversation(self.sides, same_broker=same_broker)
 
     def close(self) -> None:
@@ -41,22 +44,40 @@ class Twin:
     def create_topic(
         self, stem: str = "topic", *, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> str:
-        """Create a topic on both brokers and wait until both lead it."""
-        name = self.unused_name(stem)
-        topic = {
-            "name": name,
+        """A new topic on both brokers, led by both.
+
+        It keeps everything for ever, unless configs say otherwise: batches of tests have fixed
+        timestamps of long ago, and retention must not take them away while a test compares.
+
+        Topics of one kind are made ahead, more of them each time one is asked for: making many at
+        once costs Kafka hardly more than making one.
+        """
+        settings = {"retention.ms": "-1", **(configs or {})}
+        kind = (stem, partitions, tuple(sorted(settings.items())))
+        ready = self._ready.setdefault(kind, [])
+        if not ready:
+            count = self._ahead[kind] = min(2 * self._ahead.get(kind, 0) or 1, CREATED_AHEAD_MAX)
+            ready += self._create(stem, partitions, settings, count)
+        return ready.pop(0)
+
+    def _create(
+        self, stem: str, partitions: int, configs: Mapping[str, str], count: int
+    ) -> list[str]:
+        names = [self.unused_name(stem) for _ in range(count)]
+        fields = {
             "num_partitions": partitions,
             "replication_factor": 1,
-            "configs": [{"name": key, "value": value} for key, value in (configs or {}).items()],
+            "configs": [{"name": key, "value": value} for key, value in configs.items()],
         }
-        body = {"topics": [topic], "timeout": 10_000}
+        body = {"topics": [{"name": name, **fields} for name in names], "timeout": 10_000}
         pair = self.control.ask("create_topics", 7, body, compare=False)
         for side in self.sides:
-            created = pair[side]["topics"][0]
-            assert created["error_code"] == "none", f"{side.name}: {created}"
+            for created in pair[side]["topics"]:
+                assert created["error_code"] == "none", f"{side.name}: {created}"
             side.learn(pair[side])
-        self.wait_until_led(name, partitions)
-        return name
+        for name in names:
+            self.wait_until_led(name, partitions)
+        return names
 
     def wait_until_led(self, topic: str, partitions: int = 1) -> None:
         """Wait until both brokers serve all partitions.
@@ -74,6 +95,11 @@ class Twin:
             *("metadata", 12, body),
             lambda reply: _errors(reply) == ["unknown_topic_or_partition"],
         )
+
+    def wait_until_ids_are_given(self) -> None:
+        """Wait until both brokers give producer ids: Kafka asks its controller for them first."""
+        body = {"transactional_id": None, "transaction_timeout": 60_000}
+        self._wait("init_producer_id", 4, body, lambda reply: not _errors(reply))
 
     def _wait(self, api: str, version: int, body: Plain, done: Any) -> None:
         deadline = time.monotonic() + READY_TIMEOUT_S

@@ -1,0 +1,146 @@
+"""One valid request of every API that klamm serves, in all its versions, that changes nothing.
+
+Where a request needs a topic it names one that does not exist, so that every broker can answer at
+once and in a few bytes. What they are good for is being cut, stretched and damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from compat_tests.twin.batches import batch
+from compat_tests.twin.codec import ZERO_UUID, Plain, encode_request, versions
+from compat_tests.twin.conversation import Side
+from compat_tests.twin.requests import fetch, fetch_partition, list_offsets, produce
+
+NOWHERE = "no-such-topic"
+
+_SIDE = Side("nobody", 0)
+
+SAMPLES: Mapping[str, Plain] = {
+    "produce": produce(NOWHERE, batch())(_SIDE),
+    "fetch": fetch({NOWHERE: [fetch_partition()]})(_SIDE),
+    "list_offsets": list_offsets(NOWHERE, -1),
+    # A name that can't be a topic's is not created on the way, either.
+    "metadata": {"topics": [{"name": "a b"}], "allow_auto_topic_creation": False},
+    "api_versions": {"client_software_name": "twin", "client_software_version": "1"},
+    "create_topics": {
+        "topics": [{"name": "a b", "num_partitions": 1, "replication_factor": 1}],
+        "timeout": 1000,
+        "validate_only": True,
+    },
+    "delete_topics": {
+        "topics": [{"name": NOWHERE, "topic_id": ZERO_UUID}],
+        "topic_names": [NOWHERE],
+        "timeout": 1000,
+    },
+    "init_producer_id": {"transactional_id": "", "transaction_timeout": 1000},
+    "offset_for_leader_epoch": {
+        "replica_id": -1,
+        "topics": [{"topic": NOWHERE, "partitions": [{"partition": 0, "leader_epoch": 0}]}],
+    },
+    "describe_configs": {
+        "resources": [
+            {"resource_type": 2, "resource_name": NOWHERE, "configuration_keys": ["retention.ms"]}
+        ]
+    },
+    "create_partitions": {
+        "topics": [{"name": NOWHERE, "count": 2, "assignments": None}],
+        "timeout": 1000,
+        "validate_only": True,
+    },
+    "describe_cluster": {"include_cluster_authorized_operations": False},
+    "describe_topic_partitions": {"topics": [{"name": NOWHERE}]},
+}
+
+# (api, version) of everything that both brokers serve.
+EVERY_REQUEST = [(api, version) for api in SAMPLES for version in versions(api)]
+NEWEST_REQUESTS = [(api, versions(api)[-1]) for api in SAMPLES]
+
+
+def sample_frame(api: str, version: int, correlation_id: int = 1) -> bytes:
+    """The request of that version, header and body, without the length of the frame."""
+    return encode_request(api, version, SAMPLES[api], correlation_id=correlation_id)
+
+
+def body_start(api: str, version: int) -> int:
+    """Where the body of a sample's frame begins: behind the header, whose size is known."""
+    tags = 1 if is_flexible(api, version) else 0
+    return 8 + 2 + len("twin") + tags
+
+
+_FLEXIBLE_SINCE = {
+    "produce": 9,
+    "fetch": 12,
+    "list_offsets": 6,
+    "metadata": 9,
+    "api_versions": 3,
+    "create_topics": 5,
+    "delete_topics": 4,
+    "init_producer_id": 2,
+    "describe_configs": 4,
+    "offset_for_leader_epoch": 4,
+    "create_partitions": 2,
+    "describe_cluster": 0,
+    "describe_topic_partitions": 0,
+}
+
+
+def is_flexible(api: str, version: int) -> bool:
+    """Whether the version has compact lengths and tagged fields (KIP-482)."""
+    return version >= _FLEXIBLE_SINCE[api]
+
+
+class SampleArray(NamedTuple):
+    """A list in a request: the request with that list empty, and where its length ends."""
+
+    name: str
+    frame: bytes
+    position: int
+
+
+def arrays_of(api: str, version: int) -> list[SampleArray]:
+    """The lists of a sample that its version has, at its top and one level down.
+
+    A list without items and one with an item differ first in their length, at its last byte.
+    """
+    found = []
+    full = sample_frame(api, version)
+    for name, emptied in _with_one_list_empty(SAMPLES[api]):
+        frame = encode_request(api, version, emptied)
+        if frame != full:
+            pairs = enumerate(zip(frame, full, strict=False))
+            position = next(at for at, (empty, held) in pairs if empty != held)
+            found.append(SampleArray(name, frame, position))
+    return found
+
+
+def _with_one_list_empty(sample: Plain) -> Iterator[tuple[str, Plain]]:
+    for field, value in sample.items():
+        if not isinstance(value, list):
+            continue
+        yield field, {**sample, field: []}
+        inner = value[0] if value and isinstance(value[0], dict) else {}
+        for inner_field, inner_value in inner.items():
+            if isinstance(inner_value, list):
+                changed = {**inner, inner_field: []}
+                yield f"{field}[].{inner_field}", {**sample, field: [changed]}
+
+
+def with_length(array: SampleArray, length: int, *, flexible: bool) -> bytes:
+    """The request whose empty list says that it has another length: -1 is null."""
+    frame, position = array.frame, array.position
+    if flexible:
+        return frame[:position] + _unsigned_varint(length + 1) + frame[position + 1 :]
+    return frame[: position - 3] + length.to_bytes(4, "big", signed=True) + frame[position + 1 :]
+
+
+def _unsigned_varint(number: int) -> bytes:
+    rest = number & 0xFFFFFFFF
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
