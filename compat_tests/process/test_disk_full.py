@@ -1,0 +1,134 @@
+"""A full disk: writes are refused with an error that clients retry, and reads go on.
+
+Where this process may mount one, a small file system is really filled. Everywhere, the calls of
+the operating system are made to behave like those of a full disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+
+from compat_tests.clients import raw
+from compat_tests.clients.fixtures import create_topic
+from compat_tests.clients.history import History, violations
+from compat_tests.process.clients import IDEMPOTENT, producing, read_all
+from compat_tests.process.faults import FaultyKlamm, with_full_disk
+from compat_tests.process.watched import WatchedKlamm
+from compat_tests.twin.batches import R, batch
+
+KAFKA_STORAGE_ERROR = 56
+DISK_BYTES = 8 * 1024 * 1024
+# Some may still fit into the last page of the file that lists them.
+TOPICS = 40
+
+# A name space of its own, so that the mount goes away with the process, however that ends.
+_NAME_SPACE = ("unshare", "--user", "--map-root-user", "--mount")
+_MOUNT = f'mount -t tmpfs -o size={DISK_BYTES} tmpfs "$0" && exec "$@"'
+
+
+def can_mount() -> bool:
+    """Whether containers or the system's policy forbid it is only known by trying."""
+    try:
+        done = subprocess.run(
+            [*_NAME_SPACE, "sh", "-c", _MOUNT, "/mnt", "true"], capture_output=True, check=False
+        )
+    except FileNotFoundError:
+        return False
+    return done.returncode == 0
+
+
+class KlammOnSmallDisk(WatchedKlamm):
+    """klamm with its data on a file system of 8 MiB."""
+
+    def command(self) -> list[str]:
+        folder = self.data_dir.parent
+        return [*_NAME_SPACE, "sh", "-c", _MOUNT, str(folder), *super().command()]
+
+    def switch_on(self) -> None:
+        """Fill it to the last byte."""
+        with self._filler.open("wb", buffering=0) as file:
+            for size in (64 * 1024, 1):
+                with contextlib.suppress(OSError):
+                    while True:
+                        file.write(bytes(size))
+
+    def switch_off(self) -> None:
+        self._filler.unlink()
+
+    @property
+    def _filler(self) -> Path:
+        return Path(f"/proc/{self.pid}/root{self.data_dir.parent}") / "filler"
+
+
+DISKS: dict[str, Callable[[Path], FaultyKlamm | KlammOnSmallDisk]] = {"simulated": with_full_disk}
+if can_mount():
+    DISKS["real"] = KlammOnSmallDisk
+
+
+@pytest.fixture(params=DISKS)
+def klamm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WatchedKlamm]:
+    disk: str = request.param
+    (tmp_path / "disk").mkdir()
+    process = DISKS[disk](tmp_path / "disk" / "data")
+    process.start()
+    yield process
+    process.kill()
+
+
+def test_refused_until_there_is_room(klamm: FaultyKlamm | KlammOnSmallDisk) -> None:
+    bootstrap = klamm.bootstrap
+    create_topic(bootstrap, "topic")
+    assert raw.produce(bootstrap, "topic", batch(R(b"0"))) == (0, 0)
+    for times in range(1, 4):
+        klamm.switch_on()
+        for acks in (1, -1, 1, -1):
+            # Larger than what may be left of a page that is in use already.
+            error, _ = raw.produce(bootstrap, "topic", batch(R(bytes(64 * 1024))), acks=acks)
+            assert error == KAFKA_STORAGE_ERROR
+            expected = [(number, str(number)) for number in range(times)]
+            assert read_all(bootstrap, "topic") == expected
+        klamm.switch_off()
+        assert raw.produce(bootstrap, "topic", batch(R(str(times).encode()))) == (0, times)
+    assert not [line for line in klamm.complaints() if line.startswith("halting")]
+
+
+def test_a_producer_waits_for_room(klamm: FaultyKlamm | KlammOnSmallDisk) -> None:
+    """Its client tries again by itself: nothing is lost, doubled or out of order."""
+    history = History()
+    create_topic(klamm.bootstrap, "topic")
+    with producing(klamm.bootstrap, "topic", history, IDEMPOTENT):
+        for _ in range(3):
+            history.wait_for_more("ok", 50)
+            klamm.switch_on()
+            # What is sent now can't be stored, once the last page of the disk is full.
+            history.wait_for_more("invoke", 200)
+            klamm.switch_off()
+        history.wait_for_more("ok", 50)
+    stored = read_all(klamm.bootstrap, "topic")
+    assert violations(history.events(), stored, idempotent=True) == []
+    assert history.count("ok") == history.count("invoke")
+
+
+def test_topics_are_made_when_there_is_room_again(klamm: FaultyKlamm | KlammOnSmallDisk) -> None:
+    create_topic(klamm.bootstrap, "before")
+    klamm.switch_on()
+    assert raw.is_alive(klamm.bootstrap)
+    refusals: list[int] = []
+    for number in range(TOPICS):
+        try:
+            create_topic(klamm.bootstrap, f"while-{number}")
+        except KafkaException as error:
+            refusals.append(error.args[0].code())
+    assert refusals
+    assert set(refusals) == {KAFKA_STORAGE_ERROR}
+    klamm.switch_off()
+    create_topic(klamm.bootstrap, "after")
+    assert raw.produce(klamm.bootstrap, "after", batch()) == (0, 0)
+    assert raw.produce(klamm.bootstrap, "before", batch()) == (0, 0)
+    klamm.stop()
