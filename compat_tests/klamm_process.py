@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -29,14 +30,24 @@ class KlammProcess:
         data_dir: klamm's data directory. Its standard error goes to a file beside it.
         port: 0 lets klamm pick a free one, which restarts keep.
         properties: each becomes one `--set key=value`.
+        environment: variables on top of this process's own.
+        options: further options of `klamm serve`.
     """
 
     def __init__(
-        self, data_dir: Path, *, port: int = 0, properties: Mapping[str, str] | None = None
+        self,
+        data_dir: Path,
+        *,
+        port: int = 0,
+        properties: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         self.data_dir = data_dir
         self.port = port
         self.properties = dict(properties or {})
+        self.environment = dict(environment or {})
+        self.options = tuple(options)
         self.ready_s = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -58,7 +69,7 @@ class KlammProcess:
         settings = [f"--set={key}={value}" for key, value in self.properties.items()]
         return [
             *(sys.executable, "-m", "klamm.broker", "serve", "--listen", self.bootstrap),
-            *("--data-dir", str(self.data_dir), *settings),
+            *("--data-dir", str(self.data_dir), *self.options, *settings),
         ]
 
     def start(self) -> KlammProcess:
@@ -69,6 +80,7 @@ class KlammProcess:
             # Unbuffered: `select` does not see what a buffer has already taken from the pipe.
             self._process = subprocess.Popen(
                 self.command(),
+                env=os.environ | self.environment,
                 bufsize=0,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -98,6 +110,31 @@ class KlammProcess:
             self._close_stdout(process)
         if code != 0:
             raise KlammProcessError(self._with_output(f"exit code {code} after SIGTERM"))
+
+    def wait_for_end(self, timeout_s: float = STOP_TIMEOUT_S) -> tuple[int, bytes]:
+        """Wait until the process ends by itself; its exit code, and what it printed meanwhile.
+
+        Raises:
+            KlammProcessError: when it does not end.
+        """
+        process, self._process = self._process, None
+        assert process is not None, "not started"
+        assert process.stdout is not None
+        try:
+            printed, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise KlammProcessError(self._with_output("does not end")) from None
+        return process.returncode, printed
+
+    def send_signal(self, number: signal.Signals) -> None:
+        assert self._process is not None, "not started"
+        self._process.send_signal(number)
+
+    def stderr_lines(self) -> list[str]:
+        """The lines that klamm has logged, in all its starts."""
+        return self.output_path.read_text(errors="replace").splitlines()
 
     def kill(self) -> None:
         """End the process like a crash would: SIGKILL."""

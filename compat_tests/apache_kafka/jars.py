@@ -7,6 +7,7 @@ a file lock, so an interrupted run or two runs at once never leave half a set of
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import re
 import shutil
@@ -46,17 +47,24 @@ def java() -> str:
             f"Java {JAVA_VERSION_MIN} or newer is needed to run Apache Kafka, and there is no "
             "`java` on the PATH. On Debian: apt-get install openjdk-17-jre-headless"
         )
-    shown = subprocess.run(
-        [found, "-version"], capture_output=True, text=True, timeout=60, check=False
-    )
-    version = re.search(r'version "(\d+)', shown.stderr + shown.stdout)
+    shown = _shown_version(found)
+    version = re.search(r'version "(\d+)', shown)
     if version is None or int(version[1]) < JAVA_VERSION_MIN:
-        seen = (shown.stderr or shown.stdout).strip().splitlines()[:1]
+        seen = shown.strip().splitlines()[:1]
         raise MissingRequirementError(
             f"Java {JAVA_VERSION_MIN} or newer is needed to run Apache Kafka; {found} says: "
             f"{seen[0] if seen else 'nothing'}"
         )
     return found
+
+
+@functools.cache
+def _shown_version(program: str) -> str:
+    """What a Java says of itself; asked once, because starting it takes a while."""
+    shown = subprocess.run(
+        [program, "-version"], capture_output=True, text=True, timeout=60, check=False
+    )
+    return shown.stderr + shown.stdout
 
 
 def jars() -> Path:

@@ -52,10 +52,12 @@ def java_command(
 def tool_command(name: str, *args: str, heap: str = "512M") -> list[str]:
     """The command line of a tool, for callers that run the process themselves.
 
+    Java is told to start fast: most tools send a few requests and end.
+
     Args:
         name: a key of `TOOLS`, or a class name.
     """
-    options = (f"-Xmx{heap}", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+    options = (f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
     return java_command(TOOLS.get(name, name), *args, options=options)
 
 

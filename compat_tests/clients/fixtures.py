@@ -42,6 +42,10 @@ __all__ = [
     "unique_names",
 ]
 
+# Many tests choose timestamps of years ago, and retention by time goes by them: a broker that has
+# run for some minutes would delete such records under the test.
+KEPT_FOR_EVER = {"retention.ms": "-1"}
+
 CLIENT_NAMES = ("confluent-kafka", "kafka-python", "kcat", "java")
 
 Broker = ApacheKafka | KlammProcess
@@ -96,7 +100,7 @@ def create_topic(
 ) -> None:
     """Create a topic that is ready for use when this returns."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    new = NewTopic(name, partitions, 1, config=dict(config or {}))
+    new = NewTopic(name, partitions, 1, config=KEPT_FOR_EVER | dict(config or {}))
     admin.create_topics([new])[name].result(30)
     if on_apache_kafka():
         raw.wait_until_led(bootstrap, name, partitions)

@@ -18,6 +18,7 @@ from compat_tests.clients.model import (
     DEFAULT_MODE,
     DELIVERY_TIMEOUT_S,
     Delivery,
+    Positions,
     ProduceError,
     ProducerMode,
     Received,
@@ -75,7 +76,9 @@ class JavaProcess:
             self._process.stdin.flush()
         return command_id
 
-    def next_reply(self, command_id: int, timeout_s: float = REPLY_TIMEOUT_S) -> dict[str, Any]:
+    def next_reply(
+        self, command_id: int, timeout_s: float | None = REPLY_TIMEOUT_S
+    ) -> dict[str, Any]:
         """The next reply or event of a command."""
         return self._replies[command_id].get(timeout=timeout_s)
 
@@ -112,13 +115,13 @@ class JavaProcess:
 
 
 def producer_settings(bootstrap: str, mode: ProducerMode) -> dict[str, str]:
-    """A producer that gathers what it is given into few batches."""
+    """A producer that gathers what it is given into few batches, until it is flushed."""
     return {
         "bootstrap.servers": bootstrap,
         "compression.type": mode.codec,
         "acks": mode.acks,
         "enable.idempotence": str(mode.idempotence).lower(),
-        "linger.ms": "20",
+        "linger.ms": "1000",
         "max.request.size": str(mode.request_bytes_max),
         "reconnect.backoff.max.ms": "500",
     }
@@ -165,30 +168,42 @@ class JavaClient:
         return [Delivery(one["partition"], one["offset"]) for one in reply["deliveries"]]
 
     def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, start: int = 0
+        self,
+        bootstrap: str,
+        topic: str,
+        count: int,
+        *,
+        partitions: Sequence[int] = (0,),
+        start: int = 0,
+        fetch_wait_ms: int = 50,
+        fetch_bytes_min: int = 1,
     ) -> list[Received]:
         """Read ``count`` messages from offset ``start`` on."""
         reply = self.process.call(
             "consume",
-            config=consumer_settings(bootstrap),
+            config=consumer_settings(bootstrap)
+            | {
+                "fetch.max.wait.ms": str(fetch_wait_ms),
+                "fetch.min.bytes": str(fetch_bytes_min),
+                "request.timeout.ms": str(2 * fetch_wait_ms + 30_000),
+            },
             topic=topic,
-            partition=partition,
+            partitions=list(partitions),
             start=start,
             count=count,
         )
         return [_received(one) for one in reply["records"]]
 
-    def positions(
-        self, bootstrap: str, topic: str, timestamps: Sequence[int], *, partition: int = 0
-    ) -> dict[str, Any]:
-        """Earliest and latest offset, and the offset found for each timestamp."""
-        return self.process.call(
+    def positions(self, bootstrap: str, topic: str, timestamps: Sequence[int] = ()) -> Positions:
+        """Beginning and end, and offsets by timestamp."""
+        reply = self.process.call(
             "positions",
             config=consumer_settings(bootstrap),
             topic=topic,
-            partition=partition,
+            partition=0,
             timestamps=list(timestamps),
         )
+        return Positions(reply["earliest"], reply["latest"], reply["for_times"])
 
 
 def _described(record: Record) -> dict[str, Any]:
@@ -202,6 +217,7 @@ def _described(record: Record) -> dict[str, Any]:
 
 def _received(one: dict[str, Any]) -> Received:
     return Received(
+        partition=one["partition"],
         offset=one["offset"],
         key=_bytes(one["key"]),
         value=_bytes(one["value"]),

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import types
 import warnings
 from collections.abc import Sequence
 from typing import Any
+
+import cramjam
 
 from compat_tests.clients.model import (
     DEFAULT_MODE,
     DELIVERY_TIMEOUT_S,
     Delivery,
+    Positions,
     ProduceError,
     ProducerMode,
     Received,
     Record,
     TimestampType,
 )
+
+# kafka-python looks for a module `snappy` with these two functions, and leaves the codec out
+# without it. The package of that name is itself a thin layer over cramjam, which is here anyway.
+_snappy = types.ModuleType("snappy")
+_snappy.__dict__["compress"] = lambda data: bytes(cramjam.snappy.compress_raw(data))
+_snappy.__dict__["decompress"] = lambda data: bytes(cramjam.snappy.decompress_raw(data))
+sys.modules.setdefault("snappy", _snappy)
 
 # kafka-python reads its schemas with a function that Python 3.11 calls deprecated, while it is
 # imported; with warnings as errors it could not be imported at all.
@@ -25,17 +37,20 @@ with warnings.catch_warnings():
     from kafka import KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.errors import KafkaError
 
+__all__ = ["KafkaConsumer", "KafkaError", "KafkaProducer", "KafkaPython", "TopicPartition"]
+__all__ += ["consumer_settings", "producer_settings", "read_messages", "received"]
+
 TIMESTAMP_TYPES = {0: TimestampType.CREATE, 1: TimestampType.LOG_APPEND}
 
 
 def producer_settings(bootstrap: str, mode: ProducerMode) -> dict[str, Any]:
-    """A producer that gathers what it is given into few batches."""
+    """A producer that gathers what it is given into few batches, until it is flushed."""
     return {
         "bootstrap_servers": bootstrap,
         "compression_type": None if mode.codec == "none" else mode.codec,
         "acks": "all" if mode.acks == "all" else int(mode.acks),
         "enable_idempotence": mode.idempotence,
-        "linger_ms": 20,
+        "linger_ms": 1000,
         "max_request_size": mode.request_bytes_max,
         "reconnect_backoff_max_ms": 500,
         "metrics_enabled": False,
@@ -57,6 +72,7 @@ def consumer_settings(bootstrap: str) -> dict[str, Any]:
 def received(message: Any) -> Received:
     """A consumed message in the common form."""
     return Received(
+        partition=message.partition,
         offset=message.offset,
         key=message.key,
         value=message.value,
@@ -107,6 +123,7 @@ class KafkaPython:
                 )
                 for record in records
             ]
+            producer.flush(timeout=DELIVERY_TIMEOUT_S)
             sent = [future.get(timeout=DELIVERY_TIMEOUT_S) for future in futures]
         except KafkaError as error:
             raise ProduceError(type(error).__name__, str(error)) from error
@@ -116,14 +133,43 @@ class KafkaPython:
         return [Delivery(one.partition, one.offset if known else None) for one in sent]
 
     def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, start: int = 0
+        self,
+        bootstrap: str,
+        topic: str,
+        count: int,
+        *,
+        partitions: Sequence[int] = (0,),
+        start: int = 0,
+        fetch_wait_ms: int = 50,
+        fetch_bytes_min: int = 1,
     ) -> list[Received]:
         """Read ``count`` messages from offset ``start`` on."""
+        waiting = {
+            "fetch_max_wait_ms": fetch_wait_ms,
+            "fetch_min_bytes": fetch_bytes_min,
+            "request_timeout_ms": 2 * fetch_wait_ms + 30_000,
+        }
+        consumer = KafkaConsumer(**(consumer_settings(bootstrap) | waiting))
+        try:
+            assigned = [TopicPartition(topic, number) for number in partitions]
+            consumer.assign(assigned)
+            for where in assigned:
+                consumer.seek(where, start)
+            return [received(message) for message in read_messages(consumer, count)]
+        finally:
+            consumer.close()
+
+    def positions(self, bootstrap: str, topic: str, timestamps: Sequence[int] = ()) -> Positions:
+        """Beginning and end, and offsets by timestamp."""
         consumer = KafkaConsumer(**consumer_settings(bootstrap))
         try:
-            where = TopicPartition(topic, partition)
-            consumer.assign([where])
-            consumer.seek(where, start)
-            return [received(message) for message in read_messages(consumer, count)]
+            where = TopicPartition(topic, 0)
+            found: list[int | None] = []
+            for timestamp_ms in timestamps:
+                answer = consumer.offsets_for_times({where: timestamp_ms})[where]
+                found.append(None if answer is None else answer.offset)
+            earliest = consumer.beginning_offsets([where])[where]
+            latest = consumer.end_offsets([where])[where]
+            return Positions(earliest, latest, found)
         finally:
             consumer.close()

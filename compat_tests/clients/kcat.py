@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from compat_tests.clients.model import (
     DEFAULT_MODE,
     DELIVERY_TIMEOUT_S,
     Delivery,
+    Positions,
     ProduceError,
     ProducerMode,
     Received,
@@ -86,14 +88,42 @@ class Kcat:
             raise ProduceError("kcat", done.stderr.decode(errors="replace").strip())
 
     def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, start: int = 0
+        self,
+        bootstrap: str,
+        topic: str,
+        count: int,
+        *,
+        partitions: Sequence[int] = (0,),
+        start: int = 0,
+        fetch_wait_ms: int = 50,
+        fetch_bytes_min: int = 1,
     ) -> list[Received]:
-        """Read ``count`` messages of text from offset ``start`` on."""
-        where = ["-t", topic, "-p", str(partition), "-o", str(start), "-c", str(count)]
-        done = kcat("-C", "-b", bootstrap, *where, "-J", "-q", "-u")
+        """Read ``count`` messages of text from offset ``start`` on, of one or all partitions."""
+        where = ["-t", topic, "-o", str(start), "-c", str(count)]
+        if len(partitions) == 1:
+            where += ["-p", str(partitions[0])]
+        waiting = ["-X", f"fetch.wait.max.ms={fetch_wait_ms}"]
+        waiting += ["-X", f"fetch.min.bytes={fetch_bytes_min}"]
+        done = kcat("-C", "-b", bootstrap, *where, *waiting, "-J", "-q", "-u")
         if done.returncode != 0:
             raise RuntimeError(f"kcat: {done.stderr.decode(errors='replace').strip()}")
         return [_received(line) for line in done.stdout.decode().splitlines() if line]
+
+    def positions(self, bootstrap: str, topic: str, timestamps: Sequence[int] = ()) -> Positions:
+        """What the query mode prints: the earliest is -2, the latest -1."""
+        found = [self._query(bootstrap, topic, timestamp_ms) for timestamp_ms in timestamps]
+        return Positions(
+            earliest=self._query(bootstrap, topic, -2),
+            latest=self._query(bootstrap, topic, -1),
+            for_times=[None if offset == -1 else offset for offset in found],
+        )
+
+    def _query(self, bootstrap: str, topic: str, timestamp_ms: int) -> int:
+        done = kcat("-Q", "-b", bootstrap, "-t", f"{topic}:0:{timestamp_ms}")
+        found = re.fullmatch(rb"\S+ \[0\] offset (-?\d+)\n", done.stdout)
+        if found is None:
+            raise RuntimeError(f"kcat: {(done.stdout + done.stderr).decode(errors='replace')}")
+        return int(found[1])
 
 
 def _has_nulls(record: Record) -> bool:
@@ -124,6 +154,7 @@ def _received(line: str) -> Received:
     flat = [_bytes(text) for text in message.get("headers", [])]
     names, values = flat[0::2], flat[1::2]
     return Received(
+        partition=message["partition"],
         offset=message["offset"],
         key=_bytes(message["key"]),
         value=_bytes(message["payload"]),

@@ -22,6 +22,7 @@ from compat_tests.clients.model import (
     DELIVERY_TIMEOUT_S,
     Delivery,
     Headers,
+    Positions,
     ProduceError,
     ProducerMode,
     Received,
@@ -36,13 +37,13 @@ TIMESTAMP_TYPES = {
 
 
 def producer_settings(bootstrap: str, mode: ProducerMode) -> dict[str, Any]:
-    """A producer that gathers what it is given into few batches."""
+    """A producer that gathers what it is given into few batches, until it is flushed."""
     return {
         "bootstrap.servers": bootstrap,
         "compression.type": mode.codec,
         "acks": mode.acks,
         "enable.idempotence": mode.idempotence,
-        "linger.ms": 20,
+        "linger.ms": 1000,
         "message.max.bytes": mode.request_bytes_max,
         "reconnect.backoff.max.ms": 500,
         "topic.metadata.refresh.fast.interval.ms": 50,
@@ -57,7 +58,6 @@ def consumer_settings(bootstrap: str) -> dict[str, Any]:
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
-        "fetch.wait.max.ms": 500,
         "reconnect.backoff.max.ms": 500,
         "topic.metadata.refresh.fast.interval.ms": 50,
     }
@@ -67,8 +67,11 @@ def received(message: Message) -> Received:
     """A consumed message in the common form."""
     kind, timestamp_ms = message.timestamp()
     offset = message.offset()
+    partition = message.partition()
     assert offset is not None
+    assert partition is not None
     return Received(
+        partition=partition,
         offset=offset,
         key=message.key(),
         value=message.value(),
@@ -153,12 +156,37 @@ class ConfluentKafka:
         return [deliveries[index] for index in range(len(records))]
 
     def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, start: int = 0
+        self,
+        bootstrap: str,
+        topic: str,
+        count: int,
+        *,
+        partitions: Sequence[int] = (0,),
+        start: int = 0,
+        fetch_wait_ms: int = 50,
+        fetch_bytes_min: int = 1,
     ) -> list[Received]:
         """Read ``count`` messages from offset ``start`` on."""
+        waiting = {"fetch.wait.max.ms": fetch_wait_ms, "fetch.min.bytes": fetch_bytes_min}
+        consumer = Consumer(consumer_settings(bootstrap) | waiting)
+        try:
+            consumer.assign([TopicPartition(topic, number, start) for number in partitions])
+            return [received(message) for message in read_messages(consumer, count)]
+        finally:
+            consumer.close()
+
+    def positions(self, bootstrap: str, topic: str, timestamps: Sequence[int] = ()) -> Positions:
+        """Watermarks, and offsets by timestamp; -1 is this library's "none"."""
         consumer = Consumer(consumer_settings(bootstrap))
         try:
-            consumer.assign([TopicPartition(topic, partition, start)])
-            return [received(message) for message in read_messages(consumer, count)]
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
+            found: list[int | None] = []
+            for timestamp_ms in timestamps:
+                asked = TopicPartition(topic, 0, timestamp_ms)
+                (answer,) = consumer.offsets_for_times([asked], timeout=30)
+                if answer.error is not None:
+                    raise KafkaException(answer.error)
+                found.append(None if answer.offset == -1 else answer.offset)
+            return Positions(low, high, found)
         finally:
             consumer.close()

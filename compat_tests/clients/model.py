@@ -38,6 +38,7 @@ class Record:
 class Received:
     """One record as a consumer saw it."""
 
+    partition: int
     offset: int
     key: bytes | None
     value: bytes | None
@@ -75,6 +76,16 @@ class Delivery:
     offset: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """What ListOffsets tells about a partition."""
+
+    earliest: int
+    latest: int
+    for_times: list[int | None]
+    """For each timestamp that was asked for, the first offset not older, or None."""
+
+
 class ProduceError(Exception):
     """A record was refused, by the broker or by the client before sending.
 
@@ -108,9 +119,15 @@ class Client(Protocol):
         topic: str,
         count: int,
         *,
-        partition: int = 0,
+        partitions: Sequence[int] = (0,),
         start: int = 0,
+        fetch_wait_ms: int = 50,
+        fetch_bytes_min: int = 1,
     ) -> list[Received]: ...
+
+    def positions(
+        self, bootstrap: str, topic: str, timestamps: Sequence[int] = ()
+    ) -> Positions: ...
 
 
 def contents(records: Sequence[Record]) -> list[tuple[bytes | None, bytes | None, Headers]]:

@@ -1,7 +1,7 @@
 """A few requests written by hand, to see what no client shows: batch headers and broken frames.
 
-Only the oldest non-flexible versions that Kafka 4 still serves are used: they are a handful of
-big-endian numbers, and nothing of the broker's own codec is needed to write them.
+Only old, non-flexible versions that Kafka 4 still serves are used: they are a handful of big-endian
+numbers, and nothing of the broker's own codec is needed to write them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,21 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 API_PRODUCE = 0
 API_FETCH = 1
 API_LIST_OFFSETS = 2
 API_METADATA = 3
+API_FIND_COORDINATOR = 10
 API_API_VERSIONS = 18
+API_INIT_PRODUCER_ID = 22
+
+# The first with zstd; still one of the non-flexible ones.
+PRODUCE_VERSION = 7
+
+COORDINATOR_LOAD_IN_PROGRESS = 14
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -153,3 +160,69 @@ def stored_batches(
 ) -> list[BatchHeader]:
     """The headers of all batches from ``offset`` on, as the broker serves them."""
     return list(batch_headers(fetch_records(bootstrap, topic, partition, offset)))
+
+
+def init_producer_id(bootstrap: str) -> tuple[int, int]:
+    """A new producer id and its epoch, from InitProducerId v0.
+
+    Apache Kafka has none to give for a moment after its start.
+    """
+    deadline = time.monotonic() + 30
+    while True:
+        reply = call(bootstrap, API_INIT_PRODUCER_ID, 0, struct.pack(">hi", -1, 60_000))
+        error, producer_id, epoch = struct.unpack_from(">hqh", reply, 4)
+        if error == 0:
+            return producer_id, epoch
+        if error != COORDINATOR_LOAD_IN_PROGRESS or time.monotonic() > deadline:
+            raise ValueError(f"InitProducerId answered error {error}")
+        time.sleep(0.02)
+
+
+def produce_body(topic: str, records: bytes, *, acks: int = -1, partition: int = 0) -> bytes:
+    """Produce with the bytes of one batch for one partition."""
+    name = topic.encode()
+    body = struct.pack(">hhi", -1, acks, 30_000) + struct.pack(">ih", 1, len(name)) + name
+    return body + struct.pack(">iii", 1, partition, len(records)) + records
+
+
+def produce_outcome(reply: bytes) -> tuple[int, int]:
+    """Error code and base offset in the reply to a `produce_body`."""
+    (name_size,) = struct.unpack_from(">h", reply, 4)
+    error, base_offset = struct.unpack_from(">hq", reply, 4 + 2 + name_size + 4 + 4)
+    return error, base_offset
+
+
+def produce(bootstrap: str, topic: str, records: bytes, *, acks: int = -1) -> tuple[int, int]:
+    """Error code and base offset of one batch, sent as it is to partition 0."""
+    body = produce_body(topic, records, acks=acks)
+    return produce_outcome(call(bootstrap, API_PRODUCE, PRODUCE_VERSION, body))
+
+
+def produce_all(bootstrap: str, topic: str, batches: Iterable[bytes]) -> None:
+    """Send batches one after the other, each as it is; every one must be accepted."""
+    with connect(bootstrap, timeout_s=30.0) as connection:
+        for records in batches:
+            body = produce_body(topic, records)
+            connection.sendall(request_frame(API_PRODUCE, PRODUCE_VERSION, body))
+            error, _ = produce_outcome(read_reply(connection)[1])
+            if error != 0:
+                raise ValueError(f"Produce answered error {error}")
+
+
+def metadata_of(bootstrap: str, topic: str) -> tuple[int, int]:
+    """The id of the only broker and the number of a topic's partitions, from Metadata v4."""
+    name = topic.encode()
+    body = struct.pack(">ih", 1, len(name)) + name + b"\x01"
+    reply = call(bootstrap, API_METADATA, 4, body)
+    _, brokers, node_id, host_size = struct.unpack_from(">iiih", reply)
+    if brokers != 1:
+        raise ValueError(f"{brokers} brokers")
+    position = 14 + host_size + 4
+    for _ in range(2):  # the broker's rack, the cluster's id: nullable strings
+        (size,) = struct.unpack_from(">h", reply, position)
+        position += 2 + max(size, 0)
+    _, topics, error, size = struct.unpack_from(">iihh", reply, position)
+    if topics != 1 or error != 0:
+        raise ValueError(f"{topics} topics, error {error}")
+    (partitions,) = struct.unpack_from(">i", reply, position + 12 + size + 1)
+    return node_id, partitions

@@ -27,6 +27,16 @@ RECORDS = [
 ]
 
 
+def codec_on_the_wire(broker: Broker, client: Client, mode: ProducerMode) -> str:
+    """librdkafka takes FindCoordinator for the sign of a broker that knows LZ4 (both came with
+    Kafka 0.8.2), and sends uncompressed batches to one that does not advertise it."""
+    is_librdkafka = client.name in ("confluent-kafka", "kcat")
+    if is_librdkafka and mode.codec == "lz4":
+        knows_groups = raw.API_FIND_COORDINATOR in raw.api_version_ranges(broker.bootstrap)
+        return "lz4" if knows_groups else "none"
+    return mode.codec
+
+
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_what_is_written_is_read_back(
     broker: Broker, make_topic: MakeTopic, client: Client, mode: ProducerMode
@@ -40,6 +50,6 @@ def test_what_is_written_is_read_back(
     assert acknowledged in ([], list(range(len(RECORDS))))
 
     stored = raw.stored_batches(broker.bootstrap, topic)
-    assert {batch.codec for batch in stored} == {mode.codec}
+    assert {batch.codec for batch in stored} == {codec_on_the_wire(broker, client, mode)}
     assert {batch.producer_id >= 0 for batch in stored} == {mode.idempotence}
     assert sum(batch.record_count for batch in stored) == len(RECORDS)

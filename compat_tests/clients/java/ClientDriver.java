@@ -94,6 +94,7 @@ public class ClientDriver {
             for (JsonNode record : command.get("records")) {
                 futures.add(producer.send(producerRecord(command, record)));
             }
+            producer.flush();
             for (Future<RecordMetadata> future : futures) {
                 RecordMetadata where = future.get(30, TimeUnit.SECONDS);
                 ObjectNode delivery = deliveries.addObject();
@@ -124,9 +125,12 @@ public class ClientDriver {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         ArrayNode records = reply.putArray("records");
         try (KafkaConsumer<byte[], byte[]> consumer = consumer(command)) {
-            TopicPartition where = topicPartition(command);
-            consumer.assign(List.of(where));
-            consumer.seek(where, command.get("start").asLong());
+            List<TopicPartition> assigned = new ArrayList<>();
+            for (JsonNode number : command.get("partitions")) {
+                assigned.add(new TopicPartition(command.get("topic").asText(), number.asInt()));
+            }
+            consumer.assign(assigned);
+            assigned.forEach(where -> consumer.seek(where, command.get("start").asLong()));
             while (records.size() < count) {
                 if (System.nanoTime() > deadline) {
                     throw new IllegalStateException(records.size() + " of " + count + " came");
@@ -141,6 +145,7 @@ public class ClientDriver {
     }
 
     static void describe(ConsumerRecord<byte[], byte[]> record, ObjectNode described) {
+        described.put("partition", record.partition());
         described.put("offset", record.offset());
         described.put("key", text(record.key()));
         described.put("value", text(record.value()));
