@@ -68,6 +68,18 @@ class History:
         """Wait until there are ``count`` events of a kind beyond those of now."""
         self.wait_for(kind, self.count(kind) + count)
 
+    def has_within(self, kind: Kind, count: int, seconds: float) -> bool:
+        """Whether there are ``count`` events of a kind in all, now or within some seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._counts[kind] >= count, seconds)
+
+    def wait_for_value(self, kind: Kind, value: str) -> None:
+        """Wait until there is an event of a kind with this value."""
+        self._wait(
+            lambda: any(event.kind == kind and event.value == value for event in self._events),
+            f"{kind!r} of {value!r}",
+        )
+
     def _wait(self, condition: Callable[[], bool], wanted: str) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._failure is not None or condition(), WAIT_TIMEOUT_S)
