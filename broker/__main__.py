@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
@@ -38,10 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as all other problems are said."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"klamm: {message}; see {self.prog} --help\n")
+
+
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="klamm", description="A Kafka-wire-compatible log broker."
-    )
+    parser = _Parser(prog="klamm", description="A Kafka-wire-compatible log broker.")
     parser.add_argument("--version", action="version", version=f"klamm {version('klamm')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="run a broker until SIGTERM or Ctrl-C")

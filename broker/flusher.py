@@ -97,8 +97,8 @@ class Flusher:
         log = sync.log
         while sync.waiting:
             waiting, sync.waiting = sync.waiting, []
-            request = log.pending_sync()
             try:
+                request = log.pending_sync()
                 await trio.to_thread.run_sync(request.run, limiter=self._limiter)
             except OSError as error:
                 self._halt(f"sync of {log.topic}-{log.partition} failed: {error}")

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from klamm.broker.flusher import Flusher
-from klamm.broker.metadata.image import MetadataImage
+from klamm.broker.metadata.image import REPLAY, MetadataImage
 from klamm.broker.metadata.records import decode_metadata_record, encode_metadata_record
 from klamm.log.append_origin import AppendOrigin
+from klamm.log.errors import InconsistentDirectoryError
 from klamm.log.partition_log import PartitionLog
+from klamm.wire.errors import WireError
 from klamm.wire.records.batch import read_batch_header
 from klamm.wire.records.record import build_batch, iter_records
 from klamm.wire.schema import Message
@@ -56,8 +58,20 @@ class MetadataStore:
             # Kafka's own log has leader changes and voters in between; one writer needs neither.
             return
         for record in iter_records(batch, decompressed_bytes_max=RECORD_BYTES_MAX):
-            assert record.value is not None
-            self.image.replay(decode_metadata_record(record.value))
+            try:
+                decoded = decode_metadata_record(record.value or b"")
+            except WireError as error:
+                raise self._not_understood(record.offset, str(error)) from error
+            if type(decoded) not in REPLAY:
+                raise self._not_understood(record.offset, type(decoded).__name__)
+            self.image.replay(decoded)
+
+    def _not_understood(self, offset: int, what: str) -> InconsistentDirectoryError:
+        """Going on without a record that another broker wrote could do harm."""
+        return InconsistentDirectoryError(
+            f"{self.log.directory}: klamm does not know what stands at offset {offset} ({what});"
+            " was it written by Apache Kafka or a newer klamm? Choose another --data-dir"
+        )
 
     def append_and_replay(self, records: Sequence[Message], now_ms: int) -> None:
         """For the time before the broker serves anybody; the caller flushes the log."""
