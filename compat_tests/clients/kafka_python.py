@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import types
 import warnings
 from collections.abc import Sequence
 from typing import Any
-
-import cramjam
 
 from compat_tests.clients.model import (
     DEFAULT_MODE,
@@ -22,13 +18,6 @@ from compat_tests.clients.model import (
     Record,
     TimestampType,
 )
-
-# kafka-python looks for a module `snappy` with these two functions, and leaves the codec out
-# without it. The package of that name is itself a thin layer over cramjam, which is here anyway.
-_snappy = types.ModuleType("snappy")
-_snappy.__dict__["compress"] = lambda data: bytes(cramjam.snappy.compress_raw(data))
-_snappy.__dict__["decompress"] = lambda data: bytes(cramjam.snappy.decompress_raw(data))
-sys.modules.setdefault("snappy", _snappy)
 
 # kafka-python reads its schemas with a function that Python 3.11 calls deprecated, while it is
 # imported; with warnings as errors it could not be imported at all.
