@@ -8,7 +8,6 @@ written or answered any more, and the next start recovers from what is on disk.
 
 from __future__ import annotations
 
-import errno
 import logging
 import socket
 from collections.abc import Callable, Sequence
@@ -31,12 +30,12 @@ from klamm.broker.listener import Listener, bind
 from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
 from klamm.broker.metadata.image import BROKER_RESOURCE
 from klamm.broker.metadata.store import MetadataStore
-from klamm.broker.metadata.topics import INTERNAL_TOPICS, METADATA_TOPIC
+from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.partitions import Partitions
 from klamm.broker.producer_ids import ProducerIds
 from klamm.broker.reactor import Reactor
 from klamm.broker.timers import Timers
-from klamm.log.fs import FileSystem, OsFileSystem
+from klamm.log.fs import DISK_FULL, FileSystem, OsFileSystem
 from klamm.log.manager import LogManager
 from klamm.wire.messages.stored.metadata import ConfigRecord, FeatureLevelRecord
 from klamm.wire.schema import Message
@@ -46,7 +45,6 @@ logger = logging.getLogger(__name__)
 # What is under way when a shutdown begins gets this long to end.
 SHUTDOWN_GRACE_S = 10.0
 UNBOUNDED = 1 << 62
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class BrokerHaltedError(Exception):
@@ -72,7 +70,6 @@ class Broker:
         self.config = config
         self.clock = clock or Clock()
         self.node_id = config.node_id
-        self.internal_topics = INTERNAL_TOPICS
         self.partitions = Partitions()
         self.fetch_sessions = FetchSessionCache(config.max_incremental_fetch_session_cache_slots)
         bytes_max = config.queued_max_request_bytes
@@ -156,6 +153,8 @@ class Broker:
             self.metadata.image.broker_configs(""),
             self.metadata.image.broker_configs(str(self.node_id)),
         )
+        # Asked for in every Metadata request.
+        self._advertised = {address.name: address for address in self.config.advertised_listeners}
         self.controller = Controller(self)
         self.producer_ids = ProducerIds(self.controller, self.node_id)
         open_partitions(self)
@@ -184,7 +183,6 @@ class Broker:
         self.reactor = Reactor()
         try:
             async with trio.open_nursery() as nursery:
-                self._cancel_scope = nursery.cancel_scope
                 self._nursery = nursery
                 self.flusher = Flusher(
                     nursery, self.timers, self.config.klamm_worker_threads, self.halt
@@ -229,7 +227,7 @@ class Broker:
             # First of all: what is under way in this very step must not be answered either.
             for listener in self.listeners:
                 listener.close()
-            self._cancel_scope.cancel()
+            self._nursery.cancel_scope.cancel()
 
     # --- what runs in the background ---
 
@@ -272,8 +270,7 @@ class Broker:
 
     def advertised_address(self, connection: Connection) -> tuple[str, int]:
         """Where a client that came through this listener finds the broker again."""
-        advertised = {address.name: address for address in self.config.advertised_listeners}
-        address = advertised.get(connection.listener_name)
+        address = self._advertised.get(connection.listener_name)
         host, port = connection.local_address
         if address is None:
             return host, port

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from klamm.broker.authorized_operations import TOPIC_OPERATIONS
 from klamm.broker.metadata.image import PartitionState, TopicState
-from klamm.broker.metadata.topics import INTERNAL_TOPICS, Refused, check_topic_name
+from klamm.broker.metadata.topics import INTERNAL_TOPICS, unknown_topic_code
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -88,13 +88,8 @@ def known_topic(
 
 
 def unknown_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    try:
-        check_topic_name(name)
-    except Refused as refused:
-        code = refused.code
     return DescribeTopicPartitionsResponseTopic(
-        error_code=code,
+        error_code=unknown_topic_code(name),
         name=name,
         is_internal=name in INTERNAL_TOPICS,
         topic_authorized_operations=TOPIC_OPERATIONS,

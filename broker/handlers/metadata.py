@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from klamm.broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from klamm.broker.metadata.image import TopicState
-from klamm.broker.metadata.topics import INTERNAL_TOPICS, Refused, check_topic_name
+from klamm.broker.metadata.topics import INTERNAL_TOPICS, unknown_topic_code
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.metadata import (
     MetadataRequest,
@@ -152,14 +152,10 @@ def known_topic(topic: TopicState) -> MetadataResponseTopic:
 
 
 def unknown_topic(name: str) -> MetadataResponseTopic:
-    """A topic that could not be made is unknown, too: only an illegal name has a code of its own,
-    because it can never be one."""
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    try:
-        check_topic_name(name)
-    except Refused as refused:
-        code = refused.code
-    return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
+    """A topic that could not be made on the way is unknown, too."""
+    return MetadataResponseTopic(
+        error_code=unknown_topic_code(name), name=name, is_internal=name in INTERNAL_TOPICS
+    )
 
 
 def error_response(request: MetadataRequest, code: ErrorCode) -> MetadataResponse:

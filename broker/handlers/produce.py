@@ -17,6 +17,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from klamm.broker.metadata.topics import INTERNAL_TOPICS
 from klamm.broker.produce_attempts import Attempt, TopicAttempts, one_attempt_each
 from klamm.broker.replies import Pending, Steps
 from klamm.log.errors import LogError
@@ -143,7 +144,7 @@ class Production:
             assert records is not None
             if self.acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
                 raise LogError(ErrorCode.INVALID_REQUIRED_ACKS)
-            if partition.topic in self.broker.internal_topics:
+            if partition.topic in INTERNAL_TOPICS:
                 raise LogError(
                     ErrorCode.INVALID_TOPIC_EXCEPTION, "internal topics are written by the broker"
                 )

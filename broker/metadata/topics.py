@@ -56,6 +56,16 @@ def check_topic_name(name: str) -> None:
     raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is invalid: {problem}.")
 
 
+def unknown_topic_code(name: str) -> ErrorCode:
+    """What a reply says of a topic that is not there: only an illegal name has a code of its own,
+    because it can never be one."""
+    try:
+        check_topic_name(name)
+    except Refused as refused:
+        return refused.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def check_new_topic_name(name: str, image: MetadataImage) -> None:
     """A new topic needs a legal name that neither exists nor differs only in '.' and '_', which
     metrics can't tell apart."""
