@@ -42,6 +42,10 @@ PIPELINE_MAX = 64
 # and in memory. A range of a file costs a descriptor, whatever its size.
 UNSENT_BYTES_MAX = 64 * 1024 * 1024
 UNSENT_MEMORY_MAX = 1024 * 1024
+# Chunks of replies (two for each partition of a fetch) that are sent before others get their turn.
+CHUNKS_AT_ONCE_MAX = 128
+# Checking against a union makes a new one each time.
+_IN_MEMORY = (bytes, memoryview)
 
 
 class FileChunk(Protocol):
@@ -80,8 +84,7 @@ class ReplySlot:
             return
         self.chunks = chunks
         connection.count_unsent(chunks)
-        if not connection.handling:
-            connection.flush()
+        connection.flush_soon()
 
     def fail(self, reason: str) -> None:
         self.connection.fail(reason)
@@ -90,7 +93,7 @@ class ReplySlot:
 def release(chunks: Iterable[Any]) -> None:
     """Give back the files of a reply that will not be sent."""
     for chunk in chunks:
-        if not isinstance(chunk, bytes | memoryview):
+        if not isinstance(chunk, _IN_MEMORY):
             chunk.release()
 
 
@@ -113,8 +116,6 @@ class Connection:
         self.listener_name = listener_name
         self.local_address: tuple[str, int] = sock.getsockname()[:2]
         self.closed = False
-        # True while frames are being handled: replies then leave together at the end.
-        self.handling = False
         # The last sign of the peer, the begin of the frame that is not complete yet, and the last
         # time that the peer took bytes.
         self.received_at = self.frame_begun_at = self.sent_at = trio.current_time()
@@ -139,6 +140,7 @@ class Connection:
         self._unsent_bytes = 0
         self._unsent_memory = 0
         self._is_blocked = False
+        self._flush_is_queued = False
         self._mask = READABLE
         reactor.register(self._fd, self, READABLE)
 
@@ -186,14 +188,14 @@ class Connection:
                 count = self._socket.recv_into(self._body[self._body_filled :])
                 if count:
                     self._body_filled += count
-                    self.received_at = trio.current_time()
+                    self.received_at = self._reactor.now
                     if self._body_filled == len(self._body):
                         self._body_received()
                     return
             else:
                 data = self._socket.recv(RECEIVE_BYTES)
                 if data:
-                    self.received_at = trio.current_time()
+                    self.received_at = self._reactor.now
                     self._buffer = self._buffer + data if self._buffer else data
                     self._handle_frames()
                     return
@@ -213,7 +215,6 @@ class Connection:
         position = 0
         was_partial = self._has_part_of_frame
         is_partial = False
-        self.handling = True
         while position < available and not self._is_paused():
             if available - position < 4:
                 is_partial = True
@@ -240,9 +241,8 @@ class Connection:
         self._has_part_of_frame = is_partial
         self._has_whole_frames = position < available and not is_partial
         if is_partial and (position or not was_partial):
-            self.frame_begun_at = trio.current_time()
-        self.handling = False
-        self.flush()
+            self.frame_begun_at = self._reactor.now
+        self.flush_soon()
 
     def _handle_frame(self, frame: memoryview, reserved: int) -> None:
         slot = ReplySlot(self, reserved)
@@ -275,12 +275,8 @@ class Connection:
         assert body is not None
         self._body = None
         self._body_filled = 0
-        self.handling = True
         self._handle_frame(body, len(body))
-        if self.closed:
-            return
-        self.handling = False
-        self.flush()
+        self.flush_soon()
 
     def _explain_frame_size(self, size: int, start: bytes) -> str:
         if start[:3] in (b"\x16\x03\x01", b"\x16\x03\x03"):
@@ -338,8 +334,18 @@ class Connection:
 
     # Replies.
 
+    def flush_soon(self) -> None:
+        """Send what is ready: with all other replies at the end of a sweep, or now where there is
+        none."""
+        if not self._reactor.in_turn:
+            self.flush()
+        elif not self._flush_is_queued:
+            self._flush_is_queued = True
+            self._reactor.flush_after_sweep(self)
+
     def flush(self) -> None:
         """Hand every reply whose turn has come to the kernel."""
+        self._flush_is_queued = False
         if self.closed:
             return
         replies = self._replies
@@ -355,17 +361,20 @@ class Connection:
     def count_unsent(self, chunks: Iterable[Any]) -> None:
         """A reply counts as soon as it is made, even while it waits for earlier ones."""
         for chunk in chunks:
-            self._unsent_bytes += len(chunk)
-            if isinstance(chunk, bytes | memoryview):
-                self._unsent_memory += len(chunk)
+            size = len(chunk)
+            self._unsent_bytes += size
+            if isinstance(chunk, _IN_MEMORY):
+                self._unsent_memory += size
 
     def _send(self) -> None:
         unsent = self._unsent
         progressed = False
         try:
-            while unsent:
+            for _ in range(CHUNKS_AT_ONCE_MAX):
+                if not unsent:
+                    break
                 chunk = unsent[0]
-                if isinstance(chunk, bytes | memoryview):
+                if isinstance(chunk, _IN_MEMORY):
                     flags = socket.MSG_MORE if len(unsent) > 1 else 0
                     sent = self._socket.send(chunk, flags)
                     self._unsent_memory -= sent
@@ -378,6 +387,9 @@ class Connection:
                 self._unsent_bytes -= sent
                 progressed = True
             self._is_blocked = False
+            if unsent:
+                # It is others' turn, and not the peer that does not read.
+                self.sent_at = trio.current_time()
         except BlockingIOError:
             if progressed or not self._is_blocked:
                 self._is_blocked = True
@@ -404,7 +416,6 @@ class Connection:
         """Close because of something the peer did; one line says what."""
         if not self.closed:
             # What was answered before it leaves first.
-            self.handling = False
             self.flush()
             logger.warning("closing %s: %s", self.peer, reason)
             self.close()

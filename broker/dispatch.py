@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,10 @@ from klamm.broker.connection import ReplySlot
 from klamm.broker.context import RequestContext
 from klamm.broker.handlers import Route, load_routes
 from klamm.broker.interception import Interceptors
-from klamm.broker.reactor import TURN_SECONDS_MAX
-from klamm.broker.replies import Pending, Steps, Work
+from klamm.broker.replies import Pending
 from klamm.log.errors import LogError
-from klamm.wire.codec import decode, encode_chunks
-from klamm.wire.errors import ErrorCode
+from klamm.wire.codec import decode, decode_in_steps, encode_chunks, encode_in_steps
+from klamm.wire.errors import ErrorCode, LimitExceeded, WireError
 from klamm.wire.header import (
     RequestHeader,
     UnsupportedVersion,
@@ -34,6 +32,7 @@ from klamm.wire.header import (
     encode_response_header,
 )
 from klamm.wire.limits import Limits
+from klamm.wire.schema import Message
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
@@ -41,8 +40,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 API_VERSIONS_KEY = 18
-# Steps of a handler (partitions, mostly) that are taken without looking at the clock.
-STEPS_AT_ONCE_MAX = 200
+# Items of arrays, and tagged fields of one struct, that are read in one go. While a request with
+# more is read, handled and answered, others get their turns.
+ITEMS_AT_ONCE_MAX = 2_000
+TAGGED_FIELDS_AT_ONCE_MAX = 16
 
 
 class Dispatcher:
@@ -51,7 +52,13 @@ class Dispatcher:
     def __init__(self, broker: Broker, nursery: trio.Nursery) -> None:
         self._broker = broker
         self._nursery = nursery
-        self._limits = Limits(array_items_max=broker.config.klamm_request_items_max)
+        self._steps = broker.steps
+        items_max = broker.config.klamm_request_items_max
+        self._limits = Limits(array_items_max=items_max)
+        self._short_limits = Limits(
+            array_items_max=min(items_max, ITEMS_AT_ONCE_MAX),
+            tagged_fields_max=TAGGED_FIELDS_AT_ONCE_MAX,
+        )
         self.routes = load_routes()
         self.interceptors = Interceptors()
         # Handlers that run in a task of their own now; a shutdown waits for them.
@@ -68,8 +75,12 @@ class Dispatcher:
         if route is None or not route.min_version <= header.api_version <= route.max_version:
             slot.fail(f"API key {header.api_key} version {header.api_version} is not served")
             return
-        request = decode(route.request, header.api_version, frame, self._limits, offset=body_at)
         context = RequestContext(self._broker, slot.connection, header)
+        try:
+            request = decode(route.request, header.api_version, frame, self._short_limits, body_at)
+        except LimitExceeded:
+            self._start_task(slot, self._serve_long, route, frame, body_at, context, slot)
+            return
         if self.interceptors.active and self._intercept(route, request, context, slot):
             return
         self._handle(route, request, context, slot)
@@ -78,69 +89,100 @@ class Dispatcher:
         try:
             result = route.handle(request, context)
             if isinstance(result, GeneratorType):
-                result = self._run_steps(result)
+                result = self._steps.begin(result)
         except Exception as error:
             self._fail(route, request, context, slot, error)
             return
-        if isinstance(result, Pending):
+        if isinstance(result, Message):
+            self._reply(route, request, context, slot, result)
+        elif isinstance(result, Pending):
             slot.on_close = result.abandon
             result.deliver_to(
                 lambda response: self._reply(route, request, context, slot, response),
                 lambda error: self._fail(route, request, context, slot, error),
             )
         elif inspect.isawaitable(result):
-            slot.connection.hold()
-            self.tasks += 1
-            self._nursery.start_soon(self._finish, route, request, context, slot, result)
+            self._start_task(slot, self._finish, route, request, context, slot, result)
         else:
             self._reply(route, request, context, slot, result)
 
-    def _run_steps(self, steps: Steps[Any]) -> Any:
-        """Run a handler to its end if it is a short one, else leave the rest to a task."""
-        try:
-            for _ in range(STEPS_AT_ONCE_MAX):
-                work = next(steps)
-                if work is not None:
-                    return self._run_rest(steps, work)
-        except StopIteration as end:
-            return end.value
-        return self._run_rest(steps, None)
-
-    async def _run_rest(self, steps: Steps[Any], work: Work | None) -> Any:
-        try:
-            while True:
-                if work is None:
-                    await trio.lowlevel.checkpoint()
-                    work = _steps_of_one_turn(steps)
-                    continue
-                try:
-                    result = await trio.to_thread.run_sync(work, limiter=self._broker.opening)
-                except Exception as error:
-                    work = steps.throw(error)
-                else:
-                    work = steps.send(result)
-        except StopIteration as end:
-            result = end.value
-        return await result.wait() if isinstance(result, Pending) else result
-
-    async def _finish(
-        self,
-        route: Route,
-        request: Any,
-        context: RequestContext,
-        slot: ReplySlot,
-        result: Awaitable[Any],
+    def _start_task(
+        self, slot: ReplySlot, function: Callable[..., Awaitable[None]], *args: Any
     ) -> None:
-        """Await the rest of an `async` handler in a task of its own."""
+        """Go on in a task; the connection handles no further request until it has ended."""
+        slot.connection.hold()
+        self.tasks += 1
+        self._nursery.start_soon(self._run_task, slot, function, args)
+
+    async def _run_task(
+        self, slot: ReplySlot, function: Callable[..., Awaitable[None]], args: Sequence[Any]
+    ) -> None:
         try:
-            response = await result
-        except Exception as error:
-            self._fail(route, request, context, slot, error)
-        else:
-            self._reply(route, request, context, slot, response)
+            await function(*args)
         finally:
             self.tasks -= 1
         slot.connection.proceed()
+
+    async def _serve_long(
+        self,
+        route: Route,
+        frame: memoryview,
+        body_at: int,
+        context: RequestContext,
+        slot: ReplySlot,
+    ) -> None:
+        """Read and handle a request that has much in it."""
+        version = context.header.api_version
+        steps = decode_in_steps(route.request, version, frame, self._limits, body_at)
+        try:
+            request = await self._steps.run(steps)
+        except WireError as error:
+            slot.fail(f"unreadable request: {error}")
+            return
+        if self.interceptors.active and self._intercept(route, request, context, slot):
+            return
+        try:
+            result = route.handle(request, context)
+        except Exception as error:
+            self._fail(route, request, context, slot, error)
+        else:
+            await self._finish(route, request, context, slot, result)
+
+    async def _finish(
+        self, route: Route, request: Any, context: RequestContext, slot: ReplySlot, result: Any
+    ) -> None:
+        """See to the reply of a handler that may take long, and whose response may be large."""
+        try:
+            if isinstance(result, GeneratorType):
+                result = await self._steps.run(result)
+            while inspect.isawaitable(result):
+                result = await result
+        except Exception as error:
+            self._fail(route, request, context, slot, error)
+            return
+        if isinstance(result, Pending):
+            slot.on_close = result.abandon
+            result.deliver_to(
+                lambda response: self._start_task(
+                    slot, self._reply_in_steps, route, request, context, slot, response
+                ),
+                lambda error: self._fail(route, request, context, slot, error),
+            )
+        else:
+            await self._reply_in_steps(route, request, context, slot, result)
+
+    async def _reply_in_steps(
+        self, route: Route, request: Any, context: RequestContext, slot: ReplySlot, response: Any
+    ) -> None:
+        if response is None:
+            slot.fill(())
+            return
+        try:
+            chunks = await self._steps.run(encode_reply_in_steps(context.header, response))
+        except Exception as error:
+            self._fail(route, request, context, slot, error)
+        else:
+            slot.fill(chunks)
 
     def _reply(
         self, route: Route, request: Any, context: RequestContext, slot: ReplySlot, response: Any
@@ -230,15 +272,6 @@ class Dispatcher:
             slot.connection.proceed()
 
 
-def _steps_of_one_turn(steps: Steps[Any]) -> Work | None:
-    """Raises StopIteration at the end of the steps."""
-    ends_at = time.perf_counter() + TURN_SECONDS_MAX
-    work = next(steps)
-    while work is None and time.perf_counter() < ends_at:
-        work = next(steps)
-    return work
-
-
 def is_raised_in_the_log(error: BaseException) -> bool:
     """Whether the failed assertion stands in the log or in a coordinator: the keepers of data."""
     traceback = error.__traceback__
@@ -251,8 +284,23 @@ def is_raised_in_the_log(error: BaseException) -> bool:
 
 def encode_reply(header: RequestHeader, response: Any) -> Sequence[Any]:
     """The reply as chunks: bytes, and ranges of files that are sent without being copied."""
-    chunks = encode_chunks(response, header.api_version)
+    return _framed(header, encode_chunks(response, header.api_version))
+
+
+def encode_reply_in_steps(
+    header: RequestHeader, response: Any
+) -> Generator[None, None, Sequence[Any]]:
+    """The same, and others may have their turn meanwhile."""
+    chunks = yield from encode_in_steps(response, header.api_version)
+    return _framed(header, chunks)
+
+
+def _framed(header: RequestHeader, chunks: list[Any]) -> Sequence[Any]:
     reply_header = encode_response_header(header.api_key, header.api_version, header.correlation_id)
+    if len(chunks) == 1 and type(chunks[0]) is bytes:
+        # Almost every reply but that of a fetch.
+        size = len(reply_header) + len(chunks[0])
+        return (b"".join((size.to_bytes(4, "big"), reply_header, chunks[0])),)
     size = len(reply_header) + sum(map(len, chunks))
     first = size.to_bytes(4, "big") + reply_header
     if chunks and isinstance(chunks[0], bytes):

@@ -18,8 +18,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeAlias
 from uuid import UUID
 
+from klamm.broker.steps import Stepwise
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -58,6 +61,9 @@ class SessionPartition:
     @property
     def key(self) -> PartitionKey:
         return (self.topic, self.topic_id, self.index)
+
+
+Answer: TypeAlias = tuple[SessionPartition, PartitionData]
 
 
 @dataclass(slots=True)
@@ -138,34 +144,36 @@ class FetchScope:
     # come in between.
     expected_epoch: int = 0
 
-    def response(self, results: Sequence[PartitionData | None]) -> FetchResponse:
+    def response(self, results: Sequence[PartitionData | None]) -> Stepwise[FetchResponse]:
         session = self.session
         if session is not None and session.epoch != self.expected_epoch:
             return FetchResponse(
                 error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id
             )
-        answered = [
-            (asked, result)
-            for asked, result in zip(self.partitions, results, strict=True)
-            if result is not None
-        ]
         # Partitions that can be read come first and keep their order, as in Kafka; then unknown
         # ids, then unknown partitions.
-        answered.sort(key=lambda pair: UNKNOWN_PARTITION.get(pair[1].error_code, 0))
-        if session is not None:
-            answered = [pair for pair in answered if must_tell(*pair)]
-            for asked, result in answered:
+        answered: tuple[list[Answer], ...] = ([], [], [])
+        for asked, result in zip(self.partitions, results, strict=True):
+            if result is not None and (session is None or must_tell(asked, result)):
+                answered[UNKNOWN_PARTITION.get(result.error_code, 0)].append((asked, result))
+            yield None
+        partitions: dict[PartitionKey, SessionPartition] = {}
+        topics: list[FetchableTopicResponse] = []
+        for asked, result in chain(*answered):
+            if session is not None:
                 if len(result.records or b""):
                     session.move_to_end(asked.key)
-        elif self.creates_session:
-            for asked, result in answered:
+            elif self.creates_session:
                 asked.told_high_watermark = result.high_watermark
                 asked.told_log_start_offset = result.log_start_offset
-            partitions = {asked.key: asked for asked, _ in answered}
+                partitions[asked.key] = asked
+            add_to_topic(topics, asked, result)
+            yield None
+        if session is None and self.creates_session:
             session = self.cache.create(partitions, self.uses_topic_ids, self.now)
         return FetchResponse(
             session_id=session.session_id if session is not None else INVALID_SESSION_ID,
-            responses=by_topic(answered),
+            responses=topics,
         )
 
 
@@ -191,24 +199,21 @@ def must_tell(asked: SessionPartition, result: PartitionData) -> bool:
     return tell
 
 
-def by_topic(
-    answered: Sequence[tuple[SessionPartition, PartitionData]],
-) -> list[FetchableTopicResponse]:
+def add_to_topic(
+    topics: list[FetchableTopicResponse], asked: SessionPartition, result: PartitionData
+) -> None:
     """Neighbours of one topic share one entry; the order of partitions stays."""
-    topics: list[FetchableTopicResponse] = []
-    for asked, result in answered:
-        if not topics or topics[-1].topic != asked.topic or topics[-1].topic_id != asked.topic_id:
-            topics.append(FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id))
-        topics[-1].partitions.append(result)
-    return topics
+    if not topics or topics[-1].topic != asked.topic or topics[-1].topic_id != asked.topic_id:
+        topics.append(FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id))
+    topics[-1].partitions.append(result)
 
 
 def begin_fetch(
     cache: FetchSessionCache, request: FetchRequest, *, uses_topic_ids: bool, now: float
-) -> FetchScope:
+) -> Stepwise[FetchScope]:
     """Find out which partitions a request covers, and move its session on."""
     scope = FetchScope(cache, uses_topic_ids, now)
-    asked = asked_partitions(request)
+    asked = yield from asked_partitions(request)
     epoch = request.session_epoch
     if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         # A full request closes the session that it names.
@@ -225,18 +230,23 @@ def begin_fetch(
     elif session.uses_topic_ids != uses_topic_ids:
         scope.error = ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
     else:
-        continue_session(cache, session, request, asked, scope)
+        yield from continue_session(session, request, asked, scope)
     return scope
 
 
 def continue_session(
-    cache: FetchSessionCache,
     session: FetchSession,
     request: FetchRequest,
     asked: dict[PartitionKey, SessionPartition],
     scope: FetchScope,
-) -> None:
+) -> Stepwise[None]:
+    # First of all, so that no other request can take the same step.
+    session.epoch = session.next_epoch()
+    scope.cache.touch(session, scope.now)
+    scope.session = session
+    scope.expected_epoch = session.epoch
     for key, partition in asked.items():
+        yield None
         known = session.partitions.get(key)
         if known is None:
             session.partitions[key] = partition
@@ -249,19 +259,19 @@ def continue_session(
     for topic in request.forgotten_topics_data:
         for index in topic.partitions:
             session.partitions.pop((topic.topic, topic.topic_id, index), None)
-    if not session.partitions:
+            yield None
+    if session.partitions:
+        scope.partitions = list(session.partitions.values())
+    else:
         # Nothing is left to fetch: the session ends, and the request goes on without one.
-        cache.remove(session.session_id)
+        scope.cache.remove(session.session_id)
+        scope.session = None
         scope.partitions = list(asked.values())
-        return
-    session.epoch = session.next_epoch()
-    cache.touch(session, scope.now)
-    scope.session = session
-    scope.expected_epoch = session.epoch
-    scope.partitions = list(session.partitions.values())
 
 
-def asked_partitions(request: FetchRequest) -> dict[PartitionKey, SessionPartition]:
+def asked_partitions(
+    request: FetchRequest,
+) -> Stepwise[dict[PartitionKey, SessionPartition]]:
     """The partitions of a request; of one that is named twice the last mention counts."""
     asked = {}
     for topic in request.topics:
@@ -277,4 +287,5 @@ def asked_partitions(request: FetchRequest) -> dict[PartitionKey, SessionPartiti
                 partition.last_fetched_epoch,
                 partition.log_start_offset,
             )
+            yield None
     return asked

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from klamm.broker.fetch_session import UNKNOWN_PARTITION, FetchScope, SessionPartition
 from klamm.broker.partition import Partition
 from klamm.broker.partitions import Partitions
-from klamm.broker.replies import Pending, Steps
+from klamm.broker.replies import Pending
+from klamm.broker.steps import Stepwise
 from klamm.log.errors import LogError, StorageError
+from klamm.log.readiness import NotReady, Preparation
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.fetch import (
     AbortedTransaction,
@@ -69,25 +72,24 @@ class FetchRead:
         """There is enough to answer with, or something the consumer has to know at once."""
         return self._must_answer or not self.knows_any or self._bytes >= self._parameters.min_bytes
 
-    def read_all(self) -> Steps[FetchResponse]:
+    def read_all(self) -> Stepwise[None]:
         for index in range(len(self.asked)):
-            self._read(index)
+            preparation = self._read(index)
+            if preparation is not None:
+                yield from self._prepare_and_read(index, preparation)
             yield None
-        return None
 
-    def read_what_changed_meanwhile(self) -> None:
+    def changed_meanwhile(self) -> Iterator[Partition]:
         """Between two steps others may have appended to what was read before."""
-        changed = {
-            partition
-            for partition, result in zip(self.found, self._results, strict=True)
-            if partition is not None
-            and result is not None
-            and result.high_watermark != partition.log.high_watermark
-        }
-        if changed:
-            self.read_again(changed)
+        for partition, result in zip(self.found, self._results, strict=True):
+            if (
+                partition is not None
+                and result is not None
+                and result.high_watermark != partition.log.high_watermark
+            ):
+                yield partition
 
-    def read_again(self, changed: set[Partition]) -> None:
+    def read_again(self, changed: set[Partition]) -> Stepwise[None]:
         """Read what changed since; the other partitions had nothing and still have nothing."""
         results = self._results
         self._bytes = 0
@@ -95,9 +97,13 @@ class FetchRead:
         for index, partition in enumerate(self.found):
             result = results[index]
             if partition in changed or result is None or len(result.records or NO_RECORDS):
-                self._read(index)
+                preparation = self._read(index)
+                if preparation is not None:
+                    yield from self._prepare_and_read(index, preparation)
+            yield None
 
-    def _read(self, index: int) -> None:
+    def _read(self, index: int, *, is_ready: bool = False) -> Preparation | None:
+        """Read a partition, or say what has to be done before it can be read."""
         asked = self.asked[index]
         previous = self._results[index]
         if previous is not None:
@@ -107,18 +113,32 @@ class FetchRead:
             if partition is None:
                 partition = self.found[index] = self._find(asked)
             self.knows_any = True
-            result = self._read_partition(partition, asked)
-        except LogError as error:
-            if self.found[index] is None and error.code in UNKNOWN_PARTITION:
-                result = unknown_partition(asked, error.code)
-            else:
-                self.knows_any = self._must_answer = True
-                result = self._refusal(asked, error)
-        except (StorageError, OSError) as error:
-            logger.error("fetch from %s-%d: %s", asked.topic, asked.index, error)
-            self._must_answer = True
-            result = self._refusal(asked, LogError(ErrorCode.KAFKA_STORAGE_ERROR))
+            result = self._read_partition(partition, asked, is_ready)
+        except NotReady as unready:
+            return unready.steps
+        except (LogError, StorageError, OSError) as error:
+            result = self._failure(index, error)
         self._results[index] = result
+        return None
+
+    def _prepare_and_read(self, index: int, preparation: Preparation) -> Stepwise[None]:
+        try:
+            yield from preparation
+        except (LogError, StorageError, OSError) as error:
+            self._results[index] = self._failure(index, error)
+        else:
+            self._read(index, is_ready=True)
+
+    def _failure(self, index: int, error: LogError | StorageError | OSError) -> PartitionData:
+        asked = self.asked[index]
+        if isinstance(error, LogError):
+            if self.found[index] is None and error.code in UNKNOWN_PARTITION:
+                return unknown_partition(asked, error.code)
+            self.knows_any = self._must_answer = True
+            return self._refusal(asked, error)
+        logger.error("fetch from %s-%d: %s", asked.topic, asked.index, error)
+        self._must_answer = True
+        return self._refusal(asked, LogError(ErrorCode.KAFKA_STORAGE_ERROR))
 
     def _find(self, asked: SessionPartition) -> Partition:
         """A session keeps the name that an id had first: when the topic is deleted and made again,
@@ -135,7 +155,9 @@ class FetchRead:
             raise LogError(ErrorCode.INCONSISTENT_TOPIC_ID)
         return partition
 
-    def _read_partition(self, partition: Partition, asked: SessionPartition) -> PartitionData:
+    def _read_partition(
+        self, partition: Partition, asked: SessionPartition, is_ready: bool
+    ) -> PartitionData:
         parameters = self._parameters
         if partition.deleted:
             raise LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -165,6 +187,7 @@ class FetchRead:
             max(0, limit),
             upper_bound_offset=upper,
             min_one_batch=self._bytes == 0,
+            may_wait=is_ready,
         )
         records = read.slice
         if limit < 0 and len(records):
@@ -218,7 +241,7 @@ class FetchRead:
             )
         return data
 
-    def response(self) -> FetchResponse:
+    def response(self) -> Stepwise[FetchResponse]:
         return self._scope.response(self._results)
 
     def release(self) -> None:
@@ -250,19 +273,32 @@ def release_records(result: PartitionData) -> None:
 class ParkedFetch:
     """A fetch that waits on all its partitions at once, with one deadline."""
 
-    __slots__ = ("_broker", "_changed", "_queued", "_read", "_timer", "pending")
+    __slots__ = (
+        "_broker",
+        "_changed",
+        "_is_due",
+        "_is_reading",
+        "_queued",
+        "_read",
+        "_timer",
+        "pending",
+    )
 
     def __init__(self, read: FetchRead, broker: Broker, wait_s: float) -> None:
         self._read = read
         self._broker = broker
         self._changed: set[Partition] = set()
         self._queued = False
+        self._is_due = False
+        self._is_reading = False
         self.pending: Pending[FetchResponse] = Pending()
         self.pending.on_abandon = self._abandon
         for partition in read.found:
             if partition is not None:
                 partition.parked[self] = None
         self._timer = broker.timers.call_after(wait_s, self._deadline)
+        for partition in read.changed_meanwhile():
+            self.on_change(partition)
 
     def on_change(self, partition: Partition) -> None:
         """Wake after the sweep, so that one reply carries all that this sweep appended."""
@@ -272,28 +308,39 @@ class ParkedFetch:
             self._broker.reactor.call_after_sweep(self._wake)
 
     def _wake(self) -> None:
-        if self.pending.abandoned:
-            return
         self._queued = False
-        try:
-            self._read.read_again(self._changed)
-            self._changed.clear()
-            if self._read.is_satisfied:
-                self._answer()
-        except Exception as error:
-            self._fail(error)
+        self._look_again()
 
     def _deadline(self) -> None:
-        try:
-            if self._changed:
-                self._read.read_again(self._changed)
-            self._answer()
-        except Exception as error:
-            self._fail(error)
+        self._is_due = True
+        self._look_again()
 
-    def _answer(self) -> None:
+    def _look_again(self) -> None:
+        # Whoever is reading already sees at the end what has changed meanwhile.
+        if not self._is_reading and not self.pending.abandoned:
+            self._is_reading = True
+            self._broker.steps.start(self._steps(), self._fail)
+
+    def _steps(self) -> Stepwise[None]:
+        while self._changed and not self._is_done:
+            changed, self._changed = self._changed, set()
+            yield from self._read.read_again(changed)
+            if self.pending.abandoned:
+                self._read.release()
+                return
+        if self._is_done:
+            # What is queued to wake it comes too late, and finds it still reading.
+            yield from self._answer()
+        else:
+            self._is_reading = False
+
+    @property
+    def _is_done(self) -> bool:
+        return self._read.is_satisfied or (self._is_due and not self._changed)
+
+    def _answer(self) -> Stepwise[None]:
         self._leave()
-        response = self._read.response()
+        response = yield from self._read.response()
         self.pending.on_abandon = None
         self.pending.complete(response)
 

@@ -12,26 +12,27 @@ from what is on disk.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
+from functools import partial
 
 import trio
 
-from klamm.broker.reactor import TURN_SECONDS_MAX
+from klamm.broker.reactor import Reactor
+from klamm.broker.sync_threads import SyncThreads
 from klamm.broker.timers import Timers
 from klamm.log.partition_log import PartitionLog
+from klamm.log.sync import SyncRequest
 
 logger = logging.getLogger(__name__)
 
 
 class LogSync:
-    """The sync state of one log: who waits, and whether a sync is under way."""
+    """The sync state of one log: who waits for the next sync, and for the one under way."""
 
-    __slots__ = ("log", "running", "waiting")
+    __slots__ = ("log", "waiting")
 
     def __init__(self, log: PartitionLog) -> None:
         self.log = log
-        self.running = False
         self.waiting: list[Callable[[], None]] = []
 
 
@@ -39,23 +40,24 @@ class Flusher:
     """Syncs logs in threads and calls back when what was appended is on disk.
 
     Args:
-        nursery: where syncs run.
-        threads_max: how many logs sync at the same time.
+        reactor: where callbacks run.
         timers: for the logs that have `flush.ms`.
+        threads_max: how many logs sync at the same time.
         halt: ends the process (or the embedded broker) after a failed sync.
     """
 
     def __init__(
         self,
-        nursery: trio.Nursery,
+        reactor: Reactor,
         timers: Timers,
         threads_max: int,
         halt: Callable[[str], None],
     ) -> None:
-        self._nursery = nursery
+        self._reactor = reactor
         self._timers = timers
         self._halt = halt
-        self._limiter = trio.CapacityLimiter(threads_max)
+        self._threads = SyncThreads(reactor, threads_max)
+        # Logs that are being synced, or will be after this sweep.
         self._syncs: dict[PartitionLog, LogSync] = {}
         self._scheduled: set[PartitionLog] = set()
 
@@ -64,10 +66,9 @@ class Flusher:
         sync = self._syncs.get(log)
         if sync is None:
             sync = self._syncs[log] = LogSync(log)
+            # After the sweep, so that one sync serves all that this sweep appends.
+            self._reactor.call_after_sweep(partial(self._start, sync))
         sync.waiting.append(callback)
-        if not sync.running:
-            sync.running = True
-            self._nursery.start_soon(self._run, sync)
 
     def sync_soon(self, log: PartitionLog) -> None:
         """Sync without anybody waiting for it."""
@@ -93,30 +94,50 @@ class Flusher:
         self.call_when_synced(log, synced.set)
         await synced.wait()
 
-    async def _run(self, sync: LogSync) -> None:
-        log = sync.log
-        while sync.waiting:
-            waiting, sync.waiting = sync.waiting, []
+    def close(self) -> None:
+        self._threads.close()
+
+    def _start(self, sync: LogSync) -> None:
+        try:
+            request = sync.log.pending_sync()
+        except OSError as error:
+            self._fail(sync.log, error)
+            return
+        waiting, sync.waiting = sync.waiting, []
+        self._threads.submit(request.run, partial(self._ended, sync, request, waiting))
+
+    def _ended(
+        self,
+        sync: LogSync,
+        request: SyncRequest,
+        waiting: list[Callable[[], None]],
+        error: Exception | None,
+    ) -> None:
+        if error is not None:
+            self._fail(sync.log, error)
+            return
+        sync.log.mark_synced(request)
+        if sync.waiting:
+            # First of all, so that the disk works while the answers are written.
+            self._start(sync)
+        else:
+            # The next sync may be far away: an entry is kept only while it is in use.
+            del self._syncs[sync.log]
+        self._call(waiting)
+
+    def _call(self, waiting: list[Callable[[], None]]) -> None:
+        for count, callback in enumerate(waiting, 1):
             try:
-                request = log.pending_sync()
-                await trio.to_thread.run_sync(request.run, limiter=self._limiter)
-            except OSError as error:
-                self._halt(f"sync of {log.topic}-{log.partition} failed: {error}")
+                callback()
+            except Exception:
+                # The sync itself went well: one waiter's fault is not another's.
+                logger.exception("a fault in the broker after a sync")
+            if self._reactor.turn_is_over() and count < len(waiting):
+                self._reactor.call_after_sweep(partial(self._call, waiting[count:]))
                 return
-            log.mark_synced(request)
-            turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
-            for callback in waiting:
-                try:
-                    callback()
-                except Exception:
-                    # The sync itself went well: one waiter's fault is not another's.
-                    logger.exception("a fault in the broker after a sync")
-                if time.perf_counter() > turn_ends_at:
-                    await trio.lowlevel.checkpoint()
-                    turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
-        sync.running = False
-        # The next sync may be far away: an entry is kept only while it is in use.
-        del self._syncs[log]
+
+    def _fail(self, log: PartitionLog, error: Exception) -> None:
+        self._halt(f"sync of {log.topic}-{log.partition} failed: {error}")
 
 
 def _nobody_waits() -> None:

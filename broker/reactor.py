@@ -5,6 +5,9 @@ descriptor of a nested epoll, then serves all sockets that are ready in one swee
 of a wake-up is shared by everything that arrived meanwhile. What must wait (a sync, a long poll, a
 topic being made) is parked by its handler and comes back through a callback.
 
+Replies leave at the end of a sweep. A peer that is woken by the first of them then finds the others
+as well, and a wake-up costs more than the reply itself.
+
 The interface is small on purpose: whoever is registered has `on_events(mask)`, and never blocks.
 """
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 import logging
 import os
 import select
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -40,6 +44,13 @@ class Pollable(Protocol):
     def close(self) -> None: ...
 
 
+class Flushable(Protocol):
+    """Something that has replies to send."""
+
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+
+
 class Reactor:
     """Sweeps the sockets that are ready, and then calls whoever asked to run after the sweep."""
 
@@ -49,9 +60,13 @@ class Reactor:
         # Reported by the kernel and not served yet.
         self._events: deque[tuple[int, Pollable, int]] = deque()
         self._after_sweep: deque[Callable[[], None]] = deque()
-        self._in_turn = False
+        self._to_flush: list[Flushable] = []
+        # Whether sockets or callbacks are being served right now.
+        self.in_turn = False
+        # When the turn under way began, on trio's clock.
+        self.now = 0.0
         self._turn_ends_at = 0.0
-        self._wake_up = _WakeUp()
+        self._wake_up = WakeUp(_nothing)
         self.register(self._wake_up.fd, self._wake_up, READABLE)
 
     def register(self, fd: int, pollable: Pollable, mask: int) -> None:
@@ -69,9 +84,14 @@ class Reactor:
         """Run `callback` once after the sweep under way, or soon where there is none: the place for
         work that is better done once for many requests than once for each, and for work that
         others must not have to wait for."""
-        if not self._in_turn and not self._after_sweep:
+        if not self.in_turn and not self._after_sweep:
             self._wake_up.set()
         self._after_sweep.append(callback)
+
+    def flush_after_sweep(self, flushable: Flushable) -> None:
+        """Send the replies of a connection together with those of the others, in this turn."""
+        assert self.in_turn
+        self._to_flush.append(flushable)
 
     def turn_is_over(self) -> bool:
         """Whether whoever is being served should leave the rest of its work for the next turn."""
@@ -86,7 +106,8 @@ class Reactor:
             self._take_turn()
 
     def _take_turn(self) -> None:
-        self._in_turn = True
+        self.in_turn = True
+        self.now = trio.current_time()
         ends_at = self._turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
         while True:
             if not self._events:
@@ -96,9 +117,20 @@ class Reactor:
             self._serve_events()
             if self._after_sweep:
                 self._call_waiting()
+            if self._to_flush:
+                self._flush()
             if time.perf_counter() > ends_at:
                 break
-        self._in_turn = False
+        self.in_turn = False
+
+    def _flush(self) -> None:
+        to_flush, self._to_flush = self._to_flush, []
+        for flushable in to_flush:
+            try:
+                flushable.flush()
+            except Exception:
+                logger.exception("closing %r after a fault in the broker", flushable)
+                flushable.close()
 
     def _poll(self) -> None:
         pollables = self._pollables
@@ -138,17 +170,31 @@ class Reactor:
         self._epoll.close()
 
 
-class _WakeUp:
-    """Wakes the reactor from another task."""
+class WakeUp:
+    """Wakes the reactor from another task or thread, to call back there."""
 
-    def __init__(self) -> None:
+    def __init__(self, callback: Callable[[], None]) -> None:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._callback = callback
+        self._lock = threading.Lock()
+        self._closed = False
 
     def set(self) -> None:
-        os.eventfd_write(self.fd, 1)
+        # A thread that comes late must not write to a descriptor that is another's by now.
+        with self._lock:
+            if not self._closed:
+                os.eventfd_write(self.fd, 1)
 
     def on_events(self, mask: int) -> None:
         os.eventfd_read(self.fd)
+        self._callback()
 
     def close(self) -> None:
-        os.close(self.fd)
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                os.close(self.fd)
+
+
+def _nothing() -> None:
+    pass

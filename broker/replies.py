@@ -4,22 +4,20 @@
 task, just a callback. Everything else that has to wait is an `async def handle` and runs in a task.
 
 `Steps` is for handlers that do something for each of what may be thousands of partitions: a
-generator that yields where others may have their turn, and returns what a handler returns. What
-takes long and touches no state of the broker (opening a batch) is yielded as a function: it runs in
-a thread, and its result is sent back. A short request is answered at once all the same.
+generator that yields where others may have their turn (see steps.py), and returns what any other
+handler returns. A short request is answered at once all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeAlias, TypeVar
 
-import trio
+from klamm.broker.steps import Stepwise
 
 Response = TypeVar("Response")
 
-Work: TypeAlias = Callable[[], Any]
-Steps: TypeAlias = Generator[Work | None, Any, Response | "Pending[Response]" | None]
+Steps: TypeAlias = Stepwise[Response | Awaitable[Response] | "Pending[Response]" | None]
 
 
 class Pending(Generic[Response]):
@@ -57,14 +55,6 @@ class Pending(Generic[Response]):
         if self._response is not None:
             deliver(self._response)
 
-    async def wait(self) -> Response:
-        """Await the response, for a handler that runs in a task of its own."""
-        done = trio.Event()
-        self.deliver_to(lambda response: done.set())
-        await done.wait()
-        assert self._response is not None
-        return self._response
-
     def abandon(self) -> None:
         """Nobody waits any more (the connection has gone): drop what the reply holds on to."""
         self.abandoned = True
@@ -73,3 +63,22 @@ class Pending(Generic[Response]):
         if self.on_abandon is not None:
             self.on_abandon()
             self.on_abandon = None
+
+
+def complete_after(
+    response: Response, waits: Sequence[Callable[[Callable[[], None]], None]]
+) -> Pending[Response]:
+    """A reply that is completed when each of the waits, at least one, has called back."""
+    pending: Pending[Response] = Pending()
+    left = len(waits)
+    assert left > 0, "nobody would ever complete it"
+
+    def called_back() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            pending.complete(response)
+
+    for wait in waits:
+        wait(called_back)
+    return pending

@@ -2,9 +2,13 @@
 
 Functions are written and compiled when a message is first met in a version, and kept. What they
 do is specified by construct_form.py, and tests hold the two equal for every message and version.
+
+A message may have tens of thousands of items, and then takes longer than anybody should have to
+wait: `decode_in_steps` and `encode_in_steps` are generators, compiled from the same source, that
+yield before every item.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from klamm.wire.errors import WireError
@@ -16,10 +20,17 @@ from klamm.wire.schema import Message, RecordsSlice
 M = TypeVar("M", bound=Message)
 Data = bytes | bytearray | memoryview
 Decoder = Callable[[Data, int, Limits], tuple[M, int]]
-Encoder = Callable[[M, list[int]], list[RecordsSlice]]
+Encoder = Callable[[M, list[RecordsSlice], list[int]], None]
+StepDecoder = Callable[[Data, int, Limits], Generator[None, None, tuple[M, int]]]
+StepEncoder = Callable[[M, list[RecordsSlice], list[int]], Generator[None, None, None]]
 
 _decoders: dict[tuple[type[Message], int], Decoder[Any]] = {}
 _encoders: dict[tuple[type[Message], int], Encoder[Any]] = {}
+_step_decoders: dict[tuple[type[Message], int], StepDecoder[Any]] = {}
+_step_encoders: dict[tuple[type[Message], int], StepEncoder[Any]] = {}
+
+# Parts of a message that are put together at a time, where it is encoded in steps.
+PARTS_MAX = 4096
 
 
 def decode(
@@ -30,12 +41,27 @@ def decode(
     Strings and bytes are copied out of the data; records are views of it.
 
     Raises:
-        WireError: the bytes are not exactly one message of this version, or exceed the limits.
+        WireError: the bytes are not exactly one message of this version.
+        LimitExceeded: they may be, but exceed the limits.
     """
     message, end = decoder_for(cls, version)(data, offset, limits)
     if end != len(data):
-        raise WireError(f"{cls.__name__} v{version}: {len(data) - end} bytes are left over")
+        raise _left_over(cls, version, len(data) - end)
     return message
+
+
+def decode_in_steps(
+    cls: type[M], version: int, data: Data, limits: Limits = DEFAULT_LIMITS, offset: int = 0
+) -> Generator[None, None, M]:
+    """Do what decode does, and return the message at the end of the steps."""
+    message, end = yield from _step_decoder_for(cls, version)(data, offset, limits)
+    if end != len(data):
+        raise _left_over(cls, version, len(data) - end)
+    return message
+
+
+def _left_over(cls: type[Message], version: int, size: int) -> WireError:
+    return WireError(f"{cls.__name__} v{version}: {size} bytes are left over")
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -44,8 +70,10 @@ def encode(message: Message, version: int) -> bytes:
     Raises:
         WireError: a value does not fit its field.
     """
+    parts: list[Any] = []
+    encoder_for(type(message), version)(message, parts, [])
     try:
-        return b"".join(encoder_for(type(message), version)(message, []))
+        return b"".join(parts)
     except TypeError as error:
         raise WireError(f"{type(message).__name__} v{version}: {error}") from error
 
@@ -59,8 +87,29 @@ def encode_chunks(message: Message, version: int) -> list[RecordsSlice]:
         WireError: a value does not fit its field.
     """
     cuts: list[int] = []
-    parts = encoder_for(type(message), version)(message, cuts)
+    parts: list[Any] = []
     chunks: list[RecordsSlice] = []
+    encoder_for(type(message), version)(message, parts, cuts)
+    _join_parts(parts, cuts, chunks)
+    return chunks
+
+
+def encode_in_steps(message: Message, version: int) -> Generator[None, None, list[RecordsSlice]]:
+    """Do what encode_chunks does, and return the chunks, more of them, at the end of the steps."""
+    cuts: list[int] = []
+    parts: list[Any] = []
+    chunks: list[RecordsSlice] = []
+    for _ in _step_encoder_for(type(message), version)(message, parts, cuts):
+        if len(parts) >= PARTS_MAX:
+            _join_parts(parts, cuts, chunks)
+            cuts.clear()
+            parts.clear()
+        yield
+    _join_parts(parts, cuts, chunks)
+    return chunks
+
+
+def _join_parts(parts: list[Any], cuts: list[int], chunks: list[RecordsSlice]) -> None:
     start = 0
     for cut in cuts:
         chunks.append(b"".join(parts[start:cut]))
@@ -68,7 +117,6 @@ def encode_chunks(message: Message, version: int) -> list[RecordsSlice]:
         start = cut + 1
     if start < len(parts):
         chunks.append(b"".join(parts[start:]))
-    return chunks
 
 
 def decoder_for(cls: type[M], version: int) -> Decoder[M]:
@@ -87,9 +135,10 @@ def decoder_for(cls: type[M], version: int) -> Decoder[M]:
 
 
 def encoder_for(cls: type[M], version: int) -> Encoder[M]:
-    """Give the compiled encoder `(message, cuts) -> parts`, made once.
+    """Give the compiled encoder `(message, parts, cuts)`, made once.
 
-    The encoder adds to cuts the index in parts of every records object that is not empty.
+    The encoder adds the bytes to parts, and to cuts the index in parts of every records object
+    that is not empty.
 
     Raises:
         WireError: the message has no such version.
@@ -100,6 +149,26 @@ def encoder_for(cls: type[M], version: int) -> Encoder[M]:
         writer = EncoderWriter(cls, version)
         encoder = _compile(writer.source(), writer.names, "encode", cls, version)
         _encoders[cls, version] = encoder
+    return encoder
+
+
+def _step_decoder_for(cls: type[M], version: int) -> StepDecoder[M]:
+    decoder = _step_decoders.get((cls, version))
+    if decoder is None:
+        _check_version(cls, version)
+        writer = DecoderWriter(cls, version, in_steps=True)
+        decoder = _compile(writer.source(), writer.names, "decode", cls, version)
+        _step_decoders[cls, version] = decoder
+    return decoder
+
+
+def _step_encoder_for(cls: type[M], version: int) -> StepEncoder[M]:
+    encoder = _step_encoders.get((cls, version))
+    if encoder is None:
+        _check_version(cls, version)
+        writer = EncoderWriter(cls, version, in_steps=True)
+        encoder = _compile(writer.source(), writer.names, "encode", cls, version)
+        _step_encoders[cls, version] = encoder
     return encoder
 
 

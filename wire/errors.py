@@ -11,6 +11,10 @@ class WireError(Exception):
     """The bytes are not what the declaration says, or a value does not fit its field."""
 
 
+class LimitExceeded(WireError):  # noqa: N818 - with other limits it may be fine
+    """The message has more in it than the limits allow."""
+
+
 class ErrorCode(enum.IntEnum):
     """The code a response carries, under the name that Kafka gives it."""
 

@@ -23,6 +23,7 @@ RUNTIME_NAMES = {
     "MALFORMED": MALFORMED,
     "WireError": WireError,
     "known_uuids": fast_runtime.known_uuids,
+    "malformed": fast_runtime.malformed,
     "new": object.__new__,
     "read_string_length": fast_runtime.read_string_length,
     "read_uvarint": read_uvarint,
@@ -41,13 +42,14 @@ RUNTIME_NAMES = {
 class DecoderWriter(SourceWriter):
     """Collects the source of one decoder and the objects that it names."""
 
-    def __init__(self, cls: type[Message], version: int) -> None:
-        super().__init__(cls, version, RUNTIME_NAMES)
+    def __init__(self, cls: type[Message], version: int, *, in_steps: bool = False) -> None:
+        super().__init__(cls, version, RUNTIME_NAMES, in_steps)
         self.has_records = has_records(cls)
 
     def source(self) -> str:
-        """Write `decode(d, p, limits) -> (message, end)`."""
+        """Write `decode(d, p, limits) -> (message, end)`; in steps a generator returns these."""
         self.indent = 1
+        self.begin_steps()
         if self.has_records:
             self.line("v = memoryview(d)")
         else:
@@ -60,7 +62,7 @@ class DecoderWriter(SourceWriter):
         self.write_struct(self.cls, "o")
         self.indent = 1
         self.line("except MALFORMED as error:")
-        self.line(f"    raise WireError(f'{self.title}: {{error}}') from error")
+        self.line(f"    raise malformed('{self.title}', error) from error")
         self.line("if p > e:")
         self.line(f"    raise WireError('{self.title} ends early')")
         self.line("return o, p")
@@ -215,8 +217,7 @@ class DecoderWriter(SourceWriter):
     def write_items(self, declared: Field, items: str, compact: bool) -> None:
         kind = declared.kind
         if not isinstance(kind, Primitive):
-            self.line("for _ in range(n):")
-            self.indent += 1
+            self.begin_loop("for _ in range(n):")
             inner = f"o{self.indent}"
             self.write_struct(kind, inner)
             self.line(f"{items}.append({inner})")
@@ -224,14 +225,15 @@ class DecoderWriter(SourceWriter):
         elif kind.name == "uuid":
             self.line("q = p + 16 * n")
             raw = "d[i:i + 16]" if not self.has_records else "bytes(d[i:i + 16])"
-            self.line(f"{items} += [known_uuids[{raw}] for i in range(p, q, 16)]")
+            self.begin_loop("for i in range(p, q, 16):")
+            self.line(f"{items}.append(known_uuids[{raw}])")
+            self.indent -= 1
             self.line("p = q")
         elif kind.width:
             self.line(f"{items} += unpack_from(f'>{{n}}{kind.struct_code}', d, p)")
             self.line(f"p += {kind.width} * n")
         else:
-            self.line("for _ in range(n):")
-            self.indent += 1
+            self.begin_loop("for _ in range(n):")
             self.write_sized(kind.name, declared.name, f"{items}.append", compact, False, item=True)
             self.indent -= 1
 

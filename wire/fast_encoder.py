@@ -32,13 +32,16 @@ RUNTIME_NAMES = {
 class EncoderWriter(SourceWriter):
     """Collects the source of one encoder and the objects that it names."""
 
-    def __init__(self, cls: type[Message], version: int) -> None:
-        super().__init__(cls, version, RUNTIME_NAMES)
+    def __init__(self, cls: type[Message], version: int, *, in_steps: bool = False) -> None:
+        super().__init__(cls, version, RUNTIME_NAMES, in_steps)
 
     def source(self) -> str:
-        """Write `encode(o, cuts) -> parts`; cuts collects the places of records in parts."""
+        """Write `encode(o, parts, cuts)`; cuts collects the places of records in parts.
+
+        In steps it is a generator, and the caller may empty both lists at each yield.
+        """
         self.indent = 1
-        self.line("parts = []")
+        self.begin_steps()
         self.line("w = parts.append")
         self.line("try:")
         self.indent = 2
@@ -46,8 +49,7 @@ class EncoderWriter(SourceWriter):
         self.indent = 1
         self.line("except UNFIT as error:")
         self.line(f"    raise WireError(f'{self.title}: {{error}}') from error")
-        self.line("return parts")
-        main = ["def encode(o, cuts):", *self.lines]
+        main = ["def encode(o, parts, cuts):", *self.lines]
         return "\n".join([*self.functions, *main])
 
     def packed(self, *extra: tuple[str, str]) -> str:
@@ -189,8 +191,7 @@ class EncoderWriter(SourceWriter):
         self.write_length("i", compact, "write_uvarint")
         if not isinstance(kind, Primitive):
             item = f"o{self.indent}"
-            self.line(f"for {item} in {items} or ():" if nullable else f"for {item} in {items}:")
-            self.indent += 1
+            self.begin_loop(f"for {item} in {items}{' or ()' if nullable else ''}:")
             self.write_block(kind, item)
             self.indent -= 1
             return
@@ -201,8 +202,7 @@ class EncoderWriter(SourceWriter):
         elif kind.width:
             self.line(f"w(pack(f'>{{len({items})}}{kind.struct_code}', *{items}))")
         else:
-            self.line(f"for s in {items}:")
-            self.indent += 1
+            self.begin_loop(f"for s in {items}:")
             if kind.name == "string":
                 self.line("s = s.encode()")
             self.line(f"n = len(s){' + 1' if compact else ''}")

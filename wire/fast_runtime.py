@@ -3,7 +3,7 @@
 from typing import Any, NoReturn
 from uuid import UUID
 
-from klamm.wire.errors import WireError
+from klamm.wire.errors import LimitExceeded, WireError
 from klamm.wire.layout import STRING_BYTES_MAX
 from klamm.wire.limits import Limits
 from klamm.wire.uvarint import read_uvarint, write_uvarint
@@ -61,7 +61,7 @@ def refuse_tag(tag: int) -> NoReturn:
 
 
 def refuse_tag_count(count: int) -> NoReturn:
-    raise WireError(f"{count} tagged fields are too many")
+    raise LimitExceeded(f"{count} tagged fields are too many")
 
 
 def refuse_tag_size(tag: int) -> NoReturn:
@@ -81,4 +81,10 @@ def refuse_count(name: str, count: int) -> NoReturn:
 
 
 def refuse_budget(name: str) -> NoReturn:
-    raise WireError(f"{name} brings the message over its budget of array items")
+    raise LimitExceeded(f"{name} brings the message over its budget of array items")
+
+
+def malformed(title: str, error: Exception) -> WireError:
+    """Say which message an error was found in."""
+    kind = LimitExceeded if isinstance(error, LimitExceeded) else WireError
+    return kind(f"{title}: {error}")

@@ -7,13 +7,20 @@ from klamm.wire.schema import Message
 
 
 class SourceWriter:
-    """Collects the source of one function and the objects that it names."""
+    """Collects the source of one function and the objects that it names.
 
-    def __init__(self, cls: type[Message], version: int, names: dict[str, Any]) -> None:
+    With `in_steps` the function is a generator that yields before each item of an array, so that
+    whoever runs it can let others have their turn.
+    """
+
+    def __init__(
+        self, cls: type[Message], version: int, names: dict[str, Any], in_steps: bool
+    ) -> None:
         self.cls = cls
         self.version = version
         self.title = f"{cls.__name__} v{version}"
         self.flexible = version in cls.FLEXIBLE
+        self.in_steps = in_steps
         self.lines: list[str] = []
         self.functions: list[str] = []
         self.names = dict(names)
@@ -25,6 +32,17 @@ class SourceWriter:
     def line(self, text: str) -> None:
         """Add a line at the present indentation."""
         self.lines.append("    " * self.indent + text)
+
+    def begin_steps(self) -> None:
+        """Make the function a generator, if it is to be one, even if no array is in it."""
+        if self.in_steps:
+            self.line("yield")
+
+    def begin_loop(self, head: str) -> None:
+        """Add the head of a loop over the items of an array, and indent for its body."""
+        self.line(head)
+        self.indent += 1
+        self.begin_steps()
 
     def name(self, prefix: str, value: object) -> str:
         """Give a global name for an object, the same for the same prefix and object."""
@@ -42,13 +60,14 @@ class SourceWriter:
             self.names[name] = getattr(struct.Struct(">" + codes), function)
         return name
 
-    def begin_function(self) -> tuple[list[str], int]:
+    def begin_function(self) -> tuple[list[str], int, bool]:
         """Set aside what is being written, to write a function of its own first."""
-        outer = self.lines, self.indent
-        self.lines, self.indent = [], 0
+        outer = self.lines, self.indent, self.in_steps
+        # What it reads or writes is a tagged section: short, where there is any.
+        self.lines, self.indent, self.in_steps = [], 0, False
         return outer
 
-    def end_function(self, outer: tuple[list[str], int]) -> None:
+    def end_function(self, outer: tuple[list[str], int, bool]) -> None:
         """Put the function in front and go on where begin_function broke off."""
         self.functions.append("\n".join(self.lines))
-        self.lines, self.indent = outer
+        self.lines, self.indent, self.in_steps = outer

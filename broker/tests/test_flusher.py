@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 import trio
+import trio.testing
 
 from klamm.broker.flusher import Flusher
+from klamm.broker.reactor import Reactor
 from klamm.broker.testing import RunningBroker, running_broker
 from klamm.broker.tests.in_trio import in_trio
 from klamm.broker.tests.raw_client import (
@@ -23,6 +25,7 @@ from klamm.broker.tests.raw_client import (
     produce,
     produce_to,
 )
+from klamm.broker.tests.waiting import until
 from klamm.broker.tests.watched_fs import WatchedFileSystem
 from klamm.broker.timers import Timers
 from klamm.log.config import LogConfig
@@ -61,6 +64,28 @@ def must_not_halt(reason: str) -> None:
     raise AssertionError(reason)
 
 
+@asynccontextmanager
+async def running_flusher(
+    threads_max: int = 1, halt: Callable[[str], None] = must_not_halt
+) -> AsyncIterator[Flusher]:
+    """A flusher with the reactor that it needs; leaving waits until nothing is under way."""
+    reactor = Reactor()
+    flusher = Flusher(reactor, Timers(), threads_max, halt)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reactor.run)
+        yield flusher
+        await until_idle(flusher)
+        nursery.cancel_scope.cancel()
+    flusher.close()
+    reactor.close()
+
+
+async def until_idle(flusher: Flusher) -> None:
+    with trio.fail_after(PATIENCE_S):
+        while not flusher.is_idle:  # noqa: ASYNC110
+            await trio.sleep(0.001)
+
+
 # --- group commit ---
 
 
@@ -69,8 +94,7 @@ async def test_one_sync_answers_all_that_wait_for_it(
     log: PartitionLog, fs: WatchedFileSystem
 ) -> None:
     before = fs.syncs_of("topic")
-    async with trio.open_nursery() as nursery:
-        flusher = Flusher(nursery, Timers(), 1, must_not_halt)
+    async with running_flusher() as flusher:
         called: list[int] = []
         for number in range(50):
             append(log)
@@ -88,8 +112,7 @@ async def test_what_comes_during_a_sync_waits_for_the_next_one(
 ) -> None:
     gate = fs.hold_syncs_of("topic")
     before = fs.syncs_of("topic")
-    async with trio.open_nursery() as nursery:
-        flusher = Flusher(nursery, Timers(), 1, must_not_halt)
+    async with running_flusher() as flusher:
         called: list[tuple[str, int]] = []
 
         def note(name: str) -> Callable[[], None]:
@@ -122,8 +145,7 @@ async def test_several_logs_sync_at_the_same_time(
         log.flush()
         append(log)
     gate = fs.hold_syncs_of("topic")
-    async with trio.open_nursery() as nursery:
-        flusher = Flusher(nursery, Timers(), 2, must_not_halt)
+    async with running_flusher(2) as flusher:
         for log in logs:
             flusher.sync_soon(log)
         # Two are under way, the third waits for a thread.
@@ -143,8 +165,7 @@ async def test_a_fault_of_one_waiter_is_not_anothers(
     def fail() -> None:
         raise ValueError("on purpose")
 
-    async with trio.open_nursery() as nursery:
-        flusher = Flusher(nursery, Timers(), 1, must_not_halt)
+    async with running_flusher() as flusher:
         flusher.call_when_synced(log, fail)
         flusher.call_when_synced(log, lambda: called.append("second"))
     assert called == ["second"]
@@ -165,13 +186,19 @@ async def test_after_a_failed_sync_nobody_is_called_and_nothing_is_tried_again(
 
     fs.fail_syncs_of("topic")
     before = fs.syncs_of("topic")
+    reactor = Reactor()
+    flusher = Flusher(reactor, Timers(), 1, halt)
     async with trio.open_nursery() as nursery:
-        flusher = Flusher(nursery, Timers(), 1, halt)
+        nursery.start_soon(reactor.run)
         append(log)
         flusher.call_when_synced(log, lambda: must_not_halt("acknowledged"))
         await halted.wait()
         append(log)
         flusher.call_when_synced(log, lambda: must_not_halt("acknowledged"))
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    flusher.close()
+    reactor.close()
     assert len(reasons) == 1
     assert reasons[0].startswith("sync of topic-0 failed")
     assert fs.syncs_of("topic") - before == 1
@@ -182,14 +209,13 @@ async def test_after_a_failed_sync_nobody_is_called_and_nothing_is_tried_again(
 async def test_many_waiters_let_others_have_their_turn(
     log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("klamm.broker.flusher.TURN_SECONDS_MAX", 0.0)
+    monkeypatch.setattr("klamm.broker.reactor.TURN_SECONDS_MAX", 0.0)
     called: list[int] = []
     seen: set[int] = set()
-    async with trio.open_nursery() as nursery:
-        flusher = Flusher(nursery, Timers(), 1, must_not_halt)
+    async with running_flusher() as flusher:
         for number in range(20):
             flusher.call_when_synced(log, partial(called.append, number))
-        while not flusher.is_idle:
+        while len(called) < 20:
             seen.add(len(called))
             await trio.lowlevel.checkpoint()
     assert called == list(range(20))
@@ -203,13 +229,6 @@ async def test_many_waiters_let_others_have_their_turn(
 def broker(tmp_path: Path, fs: WatchedFileSystem) -> Iterator[RunningBroker]:
     with running_broker(tmp_path / "broker", fs=fs) as running:
         yield running
-
-
-def until(condition: Callable[[], bool]) -> None:
-    gives_up_at = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < gives_up_at, "it did not happen"
-        time.sleep(0.005)
 
 
 def round_trip(client: RawClient) -> None:

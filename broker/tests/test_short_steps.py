@@ -6,8 +6,7 @@ The assertion is in conftest.py: after each test no step was longer than 50 ms o
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,6 +25,7 @@ from klamm.broker.tests.raw_client import (
     produce,
     produce_to,
 )
+from klamm.broker.tests.waiting import until
 from klamm.wire import codec
 from klamm.wire.messages.api_versions import ApiVersionsRequest
 from klamm.wire.messages.list_offsets import (
@@ -33,7 +33,7 @@ from klamm.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from klamm.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from klamm.wire.messages.metadata import MetadataRequest
 from klamm.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from klamm.wire.records.codecs import Codec
 from klamm.wire.records.record import build_batch
@@ -42,14 +42,6 @@ from klamm.wire.tests.samples import full_message
 
 MANY = 500
 LONG_MS = 60_000
-PATIENCE_S = 20.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    gives_up_at = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < gives_up_at, "it did not happen"
-        time.sleep(0.01)
 
 
 def pipeline(client: RawClient, request: Message, version: int, count: int) -> None:
@@ -149,54 +141,6 @@ def test_the_largest_produce_and_the_largest_fetch(client: RawClient) -> None:
     every_partition = tuple(range(8))
     fetched = client.call(fetch("topic", partitions=every_partition), FETCH_VERSION)
     assert sum(len(each.records) for each in fetched.responses[0].partitions) > 20_000_000
-
-
-PARTITIONS = range(10_000)
-TOPICS = range(2000)
-
-
-@pytest.mark.parametrize(
-    ("request_", "version"),
-    [
-        (MetadataRequest(topics=[MetadataRequestTopic(name=f"x{i}") for i in TOPICS]), 12),
-        (fetch("topic", partitions=tuple(PARTITIONS)), FETCH_VERSION),
-        (
-            ListOffsetsRequest(
-                replica_id=-1,
-                topics=[
-                    ListOffsetsTopic(
-                        name="topic",
-                        partitions=[
-                            ListOffsetsPartition(partition_index=i, timestamp=-1)
-                            for i in PARTITIONS
-                        ],
-                    )
-                ],
-            ),
-            8,
-        ),
-        (
-            ProduceRequest(
-                acks=1,
-                topic_data=[
-                    TopicProduceData(
-                        name="topic",
-                        partition_data=[
-                            PartitionProduceData(index=i, records=batch()) for i in PARTITIONS
-                        ],
-                    )
-                ],
-            ),
-            PRODUCE_VERSION,
-        ),
-    ],
-    ids=["Metadata", "Fetch", "ListOffsets", "Produce"],
-)
-def test_one_request_about_thousands(request_: Message, version: int) -> None:
-    properties = {"auto.create.topics.enable": "false"}
-    with running_broker(properties=properties) as broker, RawClient(broker) as client:
-        create_topic(client, "topic")
-        client.call(request_, version)
 
 
 def test_a_search_in_a_batch_that_takes_long_to_open(broker: RunningBroker) -> None:

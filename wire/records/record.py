@@ -264,11 +264,41 @@ def build_batch(
         elif timestamp > max_timestamp:
             max_timestamp = timestamp
         encoded.append(encode_record(index, timestamp - base_timestamp, key, value, headers))
-    assert encoded, "a batch holds at least one record"
-    attributes = int(codec)
+    attributes = 0
     attributes |= TRANSACTIONAL_MASK if transactional else 0
     attributes |= CONTROL_MASK if control else 0
     attributes |= TIMESTAMP_TYPE_MASK if timestamp_type == LOG_APPEND_TIME else 0
+    return join_records(
+        encoded,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        base_offset=base_offset,
+        codec=codec,
+        level=level,
+        attributes=attributes,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        partition_leader_epoch=partition_leader_epoch,
+    )
+
+
+def join_records(
+    encoded: Sequence[bytes],
+    *,
+    base_timestamp: int,
+    max_timestamp: int,
+    base_offset: int = 0,
+    codec: int = Codec.NONE,
+    level: int | None = None,
+    attributes: int = 0,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
+) -> bytes:
+    """Return a batch of records that `encode_record` has made, with indexes from 0 on."""
+    assert encoded, "a batch holds at least one record"
     payload = b"".join(encoded)
     if codec != Codec.NONE:
         payload = compress(codec, payload, level)
@@ -278,7 +308,7 @@ def build_batch(
         partition_leader_epoch=partition_leader_epoch,
         magic=CURRENT_MAGIC,
         crc=0,
-        attributes=attributes,
+        attributes=attributes | int(codec),
         last_offset_delta=len(encoded) - 1,
         base_timestamp=base_timestamp,
         max_timestamp=max_timestamp,
