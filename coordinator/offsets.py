@@ -1,0 +1,243 @@
+"""Committed offsets: by group, topic and partition, each the last one that was stored.
+
+A commit is decided by the group, stored as one batch and replayed, like everything else. Offsets
+know groups only by what all kinds of groups have in common (`Group`); a commit by somebody who is
+in no group makes an empty classic group, so that it can be listed, described and deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from klamm.coordinator.classic.group import ClassicGroup
+from klamm.coordinator.errors import CoordinatorError
+from klamm.coordinator.group import Group, Shard
+from klamm.coordinator.offset_commits import OffsetCommit
+from klamm.coordinator.ports import CoordinatorRecord
+from klamm.wire.errors import ErrorCode
+from klamm.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from klamm.wire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from klamm.wire.messages.stored.classic_group import (
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from klamm.wire.schema import ZERO_UUID
+
+NO_OFFSET = -1
+# Offsets that are removed by one batch, before others have their turn.
+OFFSETS_PER_STEP = 500
+# The version of OffsetCommit from which an unknown group has a code of its own.
+GROUP_ID_NOT_FOUND_FROM = 9
+
+TopicOffsets = dict[int, OffsetCommitValue]
+GroupOffsets = dict[str, TopicOffsets]
+NONE: GroupOffsets = {}
+
+
+class Offsets:
+    """The committed offsets of a shard."""
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        # Neither a group nor a topic is listed without an offset.
+        self._committed: dict[str, GroupOffsets] = {}
+
+    # --- commands ---
+
+    def check_commit(self, commit: OffsetCommit) -> None:
+        """
+        Raises:
+            CoordinatorError: the group refuses the request.
+        """
+        request = commit.request
+        group = self._shard.groups.get(request.group_id)
+        if group is None:
+            if request.generation_id_or_member_epoch < 0:
+                # Somebody who is in no group; storing the offsets makes one.
+                return
+            if commit.api_version >= GROUP_ID_NOT_FOUND_FROM:
+                raise group_not_found(request.group_id)
+            raise CoordinatorError(ErrorCode.ILLEGAL_GENERATION)
+        check_partition = group.check_offset_commit(
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            is_transactional=False,
+            api_version=commit.api_version,
+        )
+        if check_partition is not None:
+            for partition in commit.partitions:
+                check_partition(*partition)
+
+    def store_commit(self, commit: OffsetCommit) -> None:
+        """
+        Raises:
+            CoordinatorError: the log refuses it.
+        """
+        if commit.records:
+            self._shard.journal.append(commit.records)
+
+    def fetch(
+        self, request: OffsetFetchRequestGroup, response: OffsetFetchResponseGroup
+    ) -> Iterator[None]:
+        """Fill in the offsets of one group; yields where others may have their turn.
+
+        What is fetched is the state of the first step.
+
+        Raises:
+            CoordinatorError: the member is unknown, or its epoch is not the one it has now.
+        """
+        group = self._shard.groups.get(request.group_id)
+        committed = NONE
+        if group is not None:
+            group.check_offset_fetch(request.member_id, request.member_epoch)
+            committed = {
+                topic: partitions.copy() for topic, partitions in self._of(request.group_id).items()
+            }
+        if request.topics is None:
+            for name, partitions in committed.items():
+                topic = OffsetFetchResponseTopics(name=name)
+                response.topics.append(topic)
+                for index, value in partitions.items():
+                    topic.partitions.append(fetched(index, value))
+                    yield
+            return
+        for asked in request.topics:
+            topic = OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id)
+            response.topics.append(topic)
+            partitions = committed.get(asked.name, {})
+            for index in asked.partition_indexes:
+                found = partitions.get(index)
+                if found is not None and asked.topic_id not in (ZERO_UUID, found.topic_id):
+                    # It is of an earlier topic of this name, unless it does not say of which.
+                    found = found if found.topic_id == ZERO_UUID else None
+                topic.partitions.append(fetched(index, found))
+                yield
+
+    def delete(
+        self, request: OffsetDeleteRequest, response: OffsetDeleteResponse
+    ) -> Iterator[None]:
+        """Forget offsets of topics that exist; what becomes of each is added to the response.
+
+        Raises:
+            CoordinatorError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, or the log's refusal.
+        """
+        asked = []
+        for topic in request.topics:
+            answer = OffsetDeleteResponseTopic(name=topic.name)
+            response.topics.append(answer)
+            asked += [(answer, partition.partition_index) for partition in topic.partitions]
+        for start in range(0, max(1, len(asked)), OFFSETS_PER_STEP):
+            self._delete(request.group_id, asked[start : start + OFFSETS_PER_STEP])
+            yield
+
+    def _delete(self, group_id: str, asked: list[tuple[OffsetDeleteResponseTopic, int]]) -> None:
+        group = self._shard.groups.get(group_id)
+        if group is None:
+            raise group_not_found(group_id)
+        group.check_offset_delete()
+        committed = self._of(group_id)
+        removed: dict[tuple[str, int], None] = {}
+        for topic, index in asked:
+            code = ErrorCode.NONE
+            if group.is_subscribed_to(topic.name):
+                code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            elif index in committed.get(topic.name, {}):
+                removed[topic.name, index] = None
+            topic.partitions.append(
+                OffsetDeleteResponsePartition(partition_index=index, error_code=code)
+            )
+        if removed:
+            self._shard.journal.append(tombstones(group_id, removed))
+
+    # --- what the keepers of groups ask ---
+
+    def of(self, group_id: str) -> Mapping[str, Mapping[int, OffsetCommitValue]]:
+        """The offsets of a group by topic and partition, as they are now."""
+        return self._of(group_id)
+
+    def _of(self, group_id: str) -> GroupOffsets:
+        return self._committed.get(group_id, NONE)
+
+    @property
+    def group_ids(self) -> list[str]:
+        """The groups that have offsets."""
+        return list(self._committed)
+
+    # --- replay ---
+
+    def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+        if value is None:
+            self._remove(key.group, key.topic, key.partition)
+            return
+        groups: dict[str, Group] = self._shard.groups
+        if key.group not in groups:
+            groups[key.group] = ClassicGroup(key.group)
+        topics = self._committed.get(key.group)
+        if topics is None:
+            topics = self._committed[key.group] = {}
+        partitions = topics.get(key.topic)
+        if partitions is None:
+            partitions = topics[key.topic] = {}
+        partitions[key.partition] = value
+
+    def replay_legacy(
+        self, key: LegacyOffsetCommitKey, value: LegacyOffsetCommitValue | None
+    ) -> None:
+        """The form of before Kafka 0.9, which may still be in an old log."""
+        newer = None
+        if value is not None:
+            newer = OffsetCommitValue(
+                offset=value.offset,
+                metadata=value.metadata,
+                commit_timestamp=value.commit_timestamp,
+            )
+        self.replay(
+            OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), newer
+        )
+
+    def _remove(self, group_id: str, topic: str, partition: int) -> None:
+        topics = self._committed.get(group_id, {})
+        partitions = topics.get(topic, {})
+        partitions.pop(partition, None)
+        if not partitions:
+            topics.pop(topic, None)
+        if not topics:
+            self._committed.pop(group_id, None)
+
+
+def group_not_found(group_id: str) -> CoordinatorError:
+    return CoordinatorError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+
+
+def fetched(index: int, value: OffsetCommitValue | None) -> OffsetFetchResponsePartitions:
+    if value is None:
+        return OffsetFetchResponsePartitions(
+            partition_index=index, committed_offset=NO_OFFSET, metadata=""
+        )
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=value.offset,
+        committed_leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+    )
+
+
+def tombstones(group_id: str, partitions: Iterable[tuple[str, int]]) -> list[CoordinatorRecord]:
+    """The records that remove offsets."""
+    return [
+        CoordinatorRecord(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)
+        for topic, index in partitions
+    ]

@@ -1,0 +1,18 @@
+"""Which partition of a coordinator's topic a group id or a transactional id belongs to."""
+
+from __future__ import annotations
+
+from klamm.coordinator.java_strings import hash_code
+
+_INT_MIN = -(2**31)
+
+
+def partition_for(key: str, partition_count: int) -> int:
+    """The partition of a key: Java's hash of it, without the sign, modulo the count.
+
+    A data directory outlives its broker, so this has to be Kafka's rule: it says in which partition
+    on disk the offsets of a group are.
+    """
+    hashed = hash_code(key)
+    # The absolute value of this one does not fit in 32 bits; Kafka takes 0 for it.
+    return 0 if hashed == _INT_MIN else abs(hashed) % partition_count
