@@ -1,18 +1,21 @@
 """Consumer groups: the classic and the new protocol."""
 
 from klamm.broker.config.definition import ConfigType, Definition, Difference, Update
-from klamm.broker.config.validators import ListOf, OneOf, at_least
+from klamm.broker.config.validators import ListOf, OneOf, at_least, between
 
-GROUPS = "klamm has no groups yet."
 COORD = "klamm runs its coordinators on the event loop."
+AT_ONCE = "klamm writes each change at once, and one sync serves all that wait for it."
+ONE_REPLICA = "There is one replica, and a reply waits for its own disk alone."
 
 DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "group.coordinator.rebalance.protocols",
         ConfigType.LIST,
         "classic,consumer,streams",
-        "Group protocols that are served.",
-        ignored=GROUPS,
+        (
+            "Group protocols that are served. The classic one always is; without consumer in the "
+            "list, the new one is refused."
+        ),
         valid=ListOf(("consumer", "classic", "share", "streams"), may_be_empty=False),
     ),
     Definition(
@@ -39,7 +42,7 @@ DEFINITIONS: tuple[Definition, ...] = (
             "Pause in which group records are gathered before they are written; -1 adapts to the "
             "load."
         ),
-        ignored=GROUPS,
+        ignored=AT_ONCE,
         valid=at_least(-1),
     ),
     Definition(
@@ -47,7 +50,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "5000",
         "Longest wait until an offset commit is stored on all replicas.",
-        ignored=GROUPS,
+        ignored=ONE_REPLICA,
         valid=at_least(1),
     ),
     Definition(
@@ -55,15 +58,13 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "5242880",
         "Bytes read at once when offsets are loaded.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
         "offsets.topic.replication.factor",
         ConfigType.SHORT,
         "1",
-        "Replicas of __consumer_offsets.",
-        ignored=GROUPS,
+        "Replicas of __consumer_offsets, as far as there are brokers for them.",
         valid=at_least(1),
         difference=Difference(
             "3",
@@ -75,7 +76,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "50",
         "Partitions of __consumer_offsets; it must not change after the first start.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -83,15 +83,14 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "104857600",
         "Segment size of __consumer_offsets.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
         "offsets.topic.compression.codec",
         ConfigType.INT,
         "0",
-        "Codec of __consumer_offsets, by its number.",
-        ignored=GROUPS,
+        "Codec of __consumer_offsets: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.",
+        valid=between(0, 4),
     ),
     Definition(
         "group.coordinator.cached.buffer.max.bytes",
@@ -107,14 +106,12 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "4096",
         "Largest metadata string of an offset commit.",
-        ignored=GROUPS,
     ),
     Definition(
         "offsets.retention.minutes",
         ConfigType.INT,
         "10080",
         "Time for which the offsets of an empty group are kept.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -122,7 +119,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "600000",
         "Pause between two looks for expired offsets.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -130,21 +126,18 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "6000",
         "Shortest session timeout that a classic member may ask for.",
-        ignored=GROUPS,
     ),
     Definition(
         "group.max.session.timeout.ms",
         ConfigType.INT,
         "1800000",
         "Longest session timeout that a classic member may ask for.",
-        ignored=GROUPS,
     ),
     Definition(
         "group.initial.rebalance.delay.ms",
         ConfigType.INT,
         "0",
         "Pause before the first rebalance of a new classic group, for more members to come.",
-        ignored=GROUPS,
         difference=Difference(
             "3000",
             (
@@ -156,17 +149,22 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "group.max.size",
         ConfigType.INT,
-        "2147483647",
+        "1000",
         "Most members of a classic group.",
-        ignored=GROUPS,
         valid=at_least(1),
+        difference=Difference(
+            "2147483647",
+            (
+                "Every limit is finite: the end of a rebalance looks at all members in one step, "
+                "and a thousand are looked at before anybody notices."
+            ),
+        ),
     ),
     Definition(
         "group.consumer.session.timeout.ms",
         ConfigType.INT,
         "45000",
         "Session timeout of consumer group members.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -174,7 +172,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "45000",
         "Shortest session timeout that a consumer group may set.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -182,7 +179,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "60000",
         "Longest session timeout that a consumer group may set.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -190,7 +186,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "5000",
         "Heartbeat interval told to consumer group members.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -198,7 +193,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "5000",
         "Shortest heartbeat interval that a consumer group may set.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -206,24 +200,28 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "15000",
         "Longest heartbeat interval that a consumer group may set.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
         "group.consumer.max.size",
         ConfigType.INT,
-        "2147483647",
+        "1000",
         "Most members of a consumer group.",
-        ignored=GROUPS,
         valid=at_least(1),
+        difference=Difference(
+            "2147483647",
+            (
+                "Every limit is finite: the end of a rebalance looks at all members in one step, "
+                "and a thousand are looked at before anybody notices."
+            ),
+        ),
     ),
     Definition(
         "group.consumer.assignors",
         ConfigType.LIST,
         "uniform,range",
         "Assignors of consumer groups, the first one being the default.",
-        ignored=GROUPS,
-        valid=ListOf(may_be_empty=False),
+        valid=ListOf(("uniform", "range"), may_be_empty=False),
     ),
     Definition(
         "group.consumer.migration.policy",
@@ -233,7 +231,6 @@ DEFINITIONS: tuple[Definition, ...] = (
             "Whether groups may change between the classic and the consumer protocol while they "
             "have members."
         ),
-        ignored=GROUPS,
         valid=OneOf(("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), ignore_case=True),
     ),
     Definition(
@@ -241,7 +238,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "1000",
         "Shortest time between two assignments of a consumer group.",
-        ignored=GROUPS,
         valid=at_least(0),
         update=Update.CLUSTER_WIDE,
     ),
@@ -250,7 +246,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "0",
         "Lower bound for the assignment interval of a consumer group.",
-        ignored=GROUPS,
         valid=at_least(0),
     ),
     Definition(
@@ -258,7 +253,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "15000",
         "Upper bound for the assignment interval of a consumer group.",
-        ignored=GROUPS,
         valid=at_least(0),
     ),
     Definition(
@@ -266,7 +260,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "600000",
         "Pause between two evaluations of the regular expressions of a subscription.",
-        ignored=GROUPS,
         valid=at_least(10000),
         internal=True,
     ),

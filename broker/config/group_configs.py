@@ -3,7 +3,6 @@
 from klamm.broker.config.definition import ConfigType, Definition
 from klamm.broker.config.validators import OFFSET_RESET, at_least, one_of
 
-GROUPS = "klamm has no groups yet."
 SHARE = "klamm has no share groups."
 STREAMS = "klamm has no streams groups."
 
@@ -13,7 +12,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "45000",
         "Session timeout of the members of a consumer group.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -21,7 +19,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "5000",
         "Heartbeat interval told to the members of a consumer group.",
-        ignored=GROUPS,
         valid=at_least(1),
     ),
     Definition(
@@ -29,7 +26,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "1000",
         "Shortest time between two assignments of a consumer group.",
-        ignored=GROUPS,
         valid=at_least(0),
     ),
     Definition(

@@ -1,0 +1,1 @@
+"""Group coordinators in the broker: shards over the log, timers, topics, settings."""

@@ -1,0 +1,107 @@
+"""FindCoordinator (key 10): which broker coordinates a group.
+
+Versions 0-6.
+
+Promise: when a group's coordinator is named, `__consumer_offsets` exists and the partition of the
+group is led; the first request makes the topic and waits for it (Kafka answers
+COORDINATOR_NOT_AVAILABLE until then, and clients ask again). The coordinator may still be loading:
+then it says so itself.
+
+Only groups (key type 0) have a coordinator so far. Transactions (1) and share groups (2) are
+answered with INVALID_REQUEST, as Kafka answers for a key type that it does not know.
+
+Version by version: 1 key types and messages · 2 throttling after the reply · 3 flexible · 4 several
+keys · 5 TRANSACTION_ABORTABLE · 6 share groups.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from klamm.broker.replies import Steps
+from klamm.broker.steps import Stepwise
+from klamm.log.errors import LogError
+from klamm.wire.errors import ErrorCode
+from klamm.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from klamm.broker.context import RequestContext
+
+logger = logging.getLogger(__name__)
+
+API_KEY = 10
+VERSIONS = (0, 6)
+
+GROUP = 0
+SEVERAL_KEYS_FROM = 4
+NO_NODE = -1
+
+
+def handle(
+    request: FindCoordinatorRequest, context: RequestContext
+) -> Steps[FindCoordinatorResponse]:
+    if request.key_type != GROUP:
+        return error_response(request, ErrorCode.INVALID_REQUEST)
+    if not context.broker.groups.is_topic_ready:
+        return create_then_find(request, context)
+    return (yield from find(request, context))
+
+
+async def create_then_find(
+    request: FindCoordinatorRequest, context: RequestContext
+) -> FindCoordinatorResponse:
+    try:
+        await context.broker.groups.create_topic()
+    except LogError as error:
+        logger.error("the topic of the groups can't be made: %s", error)
+    return await context.broker.steps.run(find(request, context))
+
+
+def find(
+    request: FindCoordinatorRequest, context: RequestContext
+) -> Stepwise[FindCoordinatorResponse]:
+    broker = context.broker
+    keys: Iterable[str] = [request.key]
+    if context.api_version >= SEVERAL_KEYS_FROM:
+        keys = request.coordinator_keys
+    host, port = broker.advertised_address(context.connection)
+    coordinators = []
+    for key in keys:
+        if broker.groups.is_coordinator_of(key):
+            found = Coordinator(key=key, node_id=broker.node_id, host=host, port=port)
+        else:
+            found = refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        coordinators.append(found)
+        yield None
+    if context.api_version >= SEVERAL_KEYS_FROM:
+        return FindCoordinatorResponse(coordinators=coordinators)
+    return only_one(coordinators[0])
+
+
+def only_one(found: Coordinator) -> FindCoordinatorResponse:
+    """The reply of before version 4. It has a message even if all is well, as in Kafka."""
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=ErrorCode(found.error_code).name,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+def refusal(key: str, code: ErrorCode) -> Coordinator:
+    return Coordinator(key=key, node_id=NO_NODE, port=NO_NODE, error_code=code)
+
+
+def error_response(request: FindCoordinatorRequest, code: ErrorCode) -> FindCoordinatorResponse:
+    response = only_one(refusal(request.key, code))
+    response.coordinators = [refusal(key, code) for key in request.coordinator_keys]
+    for coordinator in response.coordinators:
+        coordinator.error_message = code.name
+    return response

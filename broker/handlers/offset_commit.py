@@ -1,0 +1,82 @@
+"""OffsetCommit (key 8): store how far a group has read.
+
+Versions 2-10.
+
+Promise: a commit that is answered without an error is on disk (unless `flush.before.ack` is off for
+`__consumer_offsets`), and no later start brings an earlier one back. All partitions of a request
+that exist and whose metadata fits are stored together, or none of them. A commit without a group
+(generation -1) is stored for an empty classic group of that id.
+
+Version by version: 3 throttle time · 4 throttling after the reply · 5 no retention time of its own
+· 6 leader epoch · 7 static members (KIP-345) · 8 flexible · 9 member epochs (KIP-848) · 10 topic
+ids instead of names.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from klamm.broker.groups.batches import BuiltRecords, build_records_batch
+from klamm.broker.groups.service import when_durable
+from klamm.broker.replies import Steps
+from klamm.coordinator.errors import CoordinatorError
+from klamm.coordinator.offset_commits import OffsetCommit
+from klamm.wire.errors import ErrorCode
+from klamm.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from klamm.broker.context import RequestContext
+
+API_KEY = 8
+VERSIONS = (2, 10)
+
+# The batch of so many offsets is built in about five milliseconds; of more, in a thread.
+BUILT_AT_ONCE_MAX = 500
+
+
+def handle(request: OffsetCommitRequest, context: RequestContext) -> Steps[OffsetCommitResponse]:
+    groups = context.broker.groups
+    now_ms = context.broker.clock.now_ms()
+    commit = OffsetCommit(
+        request,
+        groups.topics,
+        api_version=context.api_version,
+        now_ms=now_ms,
+        metadata_max=groups.settings.offset_metadata_max_bytes,
+    )
+    yield from commit.prepare()
+    if commit.concerns_nobody:
+        return commit.response()
+    if len(commit.records) > BUILT_AT_ONCE_MAX:
+        batch = yield partial(build_records_batch, commit.records, now_ms, groups.codec)
+        commit.records = BuiltRecords(commit.records, batch)
+    try:
+        shard = groups.shard_of(request.group_id)
+        shard.coordinator.commit_offsets(commit)
+    except CoordinatorError as error:
+        return commit.response(error.code)
+    return when_durable(commit.response(), [shard])
+
+
+def error_response(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=code
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
