@@ -5,7 +5,8 @@
 Formats, each Kafka's:
 
 - offset checkpoints (`replication-offset-checkpoint`, `recovery-point-offset-checkpoint`,
-  `log-start-offset-checkpoint`): version 0, number of entries, `topic partition offset` lines;
+  `log-start-offset-checkpoint`, `cleaner-offset-checkpoint`): version 0, number of entries,
+  `topic partition offset` lines;
 - `leader-epoch-checkpoint`: version 0, number of entries, `epoch start_offset` lines (the lines
   themselves are leader_epochs.py's);
 - `partition.metadata`: `version: 0` and `topic_id: <22 characters of base64>`.

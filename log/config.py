@@ -54,6 +54,11 @@ class LogConfig:
         return "compact" in self.cleanup_policy
 
     @property
+    def deletes(self) -> bool:
+        """Whether old records go by time, size or DeleteRecords."""
+        return "delete" in self.cleanup_policy
+
+    @property
     def uses_log_append_time(self) -> bool:
         """Whether the broker's clock replaces the timestamps of the producer."""
         return self.message_timestamp_type == "LogAppendTime"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from klamm.log.deletions import PendingDeletions
 from klamm.log.fs import FileSystem
 from klamm.log.index_cache import IndexCache
 from klamm.log.leader_epochs import LeaderEpochCache
@@ -16,7 +17,10 @@ INDEX_CACHE_BYTES_MAX = 64 * 1024 * 1024
 
 
 class LogEnvironment:
-    """The file system with its two budgets: open files, and memory for indexes of old segments."""
+    """The file system with its two budgets: open files, and memory for indexes of old segments.
+
+    `deletions` are the files of segments that were taken out of their logs.
+    """
 
     def __init__(
         self,
@@ -28,6 +32,7 @@ class LogEnvironment:
         self.fs = fs
         self.files = OpenFiles(fs, open_files_max)
         self.index_cache = IndexCache(index_cache_bytes_max)
+        self.deletions = PendingDeletions(fs)
 
 
 @dataclass(slots=True)

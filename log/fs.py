@@ -19,9 +19,14 @@ import errno
 import fcntl
 import os
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
+
+# How far apart the pages are that `is_cached` asks for. The kernel forgets pages in the order in
+# which they were used, so neighbours mostly stay or go together.
+PROBE_DISTANCE_BYTES = 1024 * 1024
+LOAD_BYTES = 1024 * 1024
 
 # A full disk or quota is a passing condition: what was refused can be tried again later.
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -41,6 +46,12 @@ class File(Protocol):
     def pread(self, size: int, position: int) -> bytes:
         """Return up to `size` bytes from `position`; fewer at the end of the file."""
 
+    def is_cached(self, position: int, size: int) -> bool:
+        """Whether a range, which is not empty, can be read without waiting for the disk."""
+
+    def load(self, position: int, size: int) -> None:
+        """Bring a range into the page cache; returns when it is there."""
+
     def truncate(self, size: int) -> None: ...
 
     def datasync(self) -> None: ...
@@ -54,6 +65,13 @@ class Lock(Protocol):
     """A lock on a path, held until it is released or the process ends."""
 
     def release(self) -> None: ...
+
+
+class Space(NamedTuple):
+    """The bytes of a disk, and those of them that are left for us to write."""
+
+    total_bytes: int
+    usable_bytes: int
 
 
 class FileSystem(Protocol):
@@ -83,6 +101,9 @@ class FileSystem(Protocol):
 
     def sync_directory(self, path: str) -> None: ...
 
+    def space(self, path: str) -> Space:
+        """How large the disk is that holds path."""
+
     def lock(self, path: str) -> Lock:
         """Take the lock on path, or raise BlockingIOError at once when another holds it."""
 
@@ -91,6 +112,10 @@ def read_file(fs: FileSystem, path: str) -> bytes:
     """Return the whole content of a small file."""
     file = fs.open(path)
     return file.pread(file.size(), 0)
+
+
+# One byte, which nobody looks at.
+_PROBE = [bytearray(1)]
 
 
 class OsFile:
@@ -129,6 +154,30 @@ class OsFile:
             missing -= len(data)
         return b"".join(parts)
 
+    def is_cached(self, position: int, size: int) -> bool:
+        last = position + size - 1
+        try:
+            for at in (*range(position, last, PROBE_DISTANCE_BYTES), last):
+                os.preadv(self._fd, _PROBE, at, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            # Some file systems can't say; those in memory, mostly.
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+        return True
+
+    def load(self, position: int, size: int) -> None:
+        end = position + size
+        # All of it is asked for before the first part is waited for.
+        os.posix_fadvise(self._fd, position, size, os.POSIX_FADV_WILLNEED)
+        buffer = memoryview(bytearray(min(size, LOAD_BYTES)))
+        while position < end:
+            count = os.preadv(self._fd, [buffer[: end - position]], position)
+            if count == 0:
+                return
+            position += count
+
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)
 
@@ -150,6 +199,11 @@ class OsFile:
 # POSIX locks belong to a process and not to a descriptor: a second broker inside this process
 # would be granted the lock that the first one holds. These paths are the ones held here.
 _locked_paths: set[str] = set()
+
+
+def is_locked_here(path: str) -> bool:
+    """Say whether this process itself holds the lock on path."""
+    return os.path.realpath(path) in _locked_paths
 
 
 class OsLock:
@@ -218,6 +272,10 @@ class OsFileSystem:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+    def space(self, path: str) -> Space:
+        found = os.statvfs(path)
+        return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
     def lock(self, path: str) -> OsLock:
         return OsLock(path)

@@ -7,6 +7,7 @@ alone exceeds the limit, if the caller asks for that (`min_one_batch`).
 """
 
 from klamm.log.open_files import EMPTY_SLICE, FileSlice
+from klamm.log.readiness import check_ready, is_verified, verify
 from klamm.log.segment import Segment
 from klamm.log.segments import Segments
 
@@ -57,12 +58,15 @@ def read_segments(
     max_bytes: int,
     upper_bound_offset: int,
     log_end_offset: int,
+    *,
     min_one_batch: bool,
+    may_wait: bool,
 ) -> LogRead:
     """Find the bytes from offset on. The offset lies between the log's start and its end.
 
     Raises:
         CorruptLogError: the batches there are damaged.
+        NotReady: the bytes must be loaded or verified first, and `may_wait` is false.
     """
     if offset >= upper_bound_offset:
         return LogRead(EMPTY_SLICE, None, offset)
@@ -84,8 +88,11 @@ def read_segments(
             return LogRead(EMPTY_SLICE, None, offset, first_batch_incomplete=True)
         size = min(size, max(max_bytes, first_size))
     bound = segments.end_of(index, log_end_offset)
-    if not segment.verified_from <= position <= position + size <= segment.verified_to:
-        segment.verify(position, size, bound)
+    if not may_wait:
+        check_ready(segment, position, size, bound, is_last=index == len(segments) - 1)
+    elif not is_verified(segment, position, size):
+        for _ in verify(segment, position, size, bound):
+            pass
     return LogRead(FileSlice(segment.slot.get(), position, size), segment, bound)
 
 

@@ -25,7 +25,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from klamm.log.fs import Buffer
+from klamm.log.fs import Buffer, Space
 
 # (path, synced bytes, current bytes) → the bytes that a crash leaves.
 SurvivingBytes = Callable[[str, bytes, bytes], bytes]
@@ -33,6 +33,8 @@ SurvivingBytes = Callable[[str, bytes, bytes], bytes]
 SurvivingNames = Callable[[int], int]
 # (operation, path) → the number of the error with which it is refused, or None.
 Refusal = Callable[[str, str], int | None]
+
+_UNBOUNDED_BYTES = (1 << 63) - 1
 
 
 class SimulatedCrash(BaseException):
@@ -152,6 +154,13 @@ class MemoryFile:
         self._fs.look("pread", self.path)
         return bytes(self._node.data[position : position + size])
 
+    def is_cached(self, position: int, size: int) -> bool:
+        return self.path not in self._fs.cold
+
+    def load(self, position: int, size: int) -> None:
+        self._fs.look("load", self.path)
+        self._fs.cold.discard(self.path)
+
     def truncate(self, size: int) -> None:
         self._fs.step("truncate", self.path)
         self._fs.raise_refusal(self.path)
@@ -198,6 +207,7 @@ class MemoryFileSystem:
         open_files: how many files are open.
         now_ms: the time that files get when they are written.
         history: the name and path of each operation that changed something.
+        cold: paths of files that would have to be read from a real disk.
     """
 
     def __init__(self) -> None:
@@ -208,6 +218,7 @@ class MemoryFileSystem:
         self.open_files = 0
         self.now_ms = 0
         self.history: list[tuple[str, str]] = []
+        self.cold: set[str] = set()
         self._root = _DirectoryNode()
         self._locked: set[str] = set()
         self._is_stopped = False
@@ -410,6 +421,14 @@ class MemoryFileSystem:
         self.step("sync_directory", path)
         self.raise_refusal(path)
         directory.sync()
+
+    def space(self, path: str) -> Space:
+        self.look("space", path)
+        self._directory(path)
+        if self.capacity_bytes is None:
+            return Space(_UNBOUNDED_BYTES, _UNBOUNDED_BYTES)
+        used = sum(len(data) for data in self.files().values())
+        return Space(self.capacity_bytes, max(0, self.capacity_bytes - used))
 
     def lock(self, path: str) -> MemoryLock:
         if path in self._locked:

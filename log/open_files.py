@@ -6,6 +6,7 @@ sweep is passed over once. That costs the append path one attribute store, where
 least-recently-used list would cost a dictionary operation per append.
 """
 
+import threading
 from collections import deque
 
 from klamm.log.fs import File, FileSystem
@@ -23,6 +24,8 @@ class OpenFiles:
     def __init__(self, fs: FileSystem, open_files_max: int) -> None:
         assert open_files_max > 0
         self.fs = fs
+        # Several threads may open files at a shutdown.
+        self._lock = threading.Lock()
         self.open_files_max = open_files_max
         self._slots: deque[FileSlot] = deque()
 
@@ -33,12 +36,13 @@ class OpenFiles:
         return FileSlot(self, path)
 
     def open(self, slot: "FileSlot", create: bool) -> File:
-        while len(self._slots) >= self.open_files_max:
-            self._evict_one()
-        file = self.fs.open(slot.path, create=create)
-        slot.file = file
-        self._slots.append(slot)
-        return file
+        with self._lock:
+            while len(self._slots) >= self.open_files_max:
+                self._evict_one()
+            file = self.fs.open(slot.path, create=create)
+            slot.file = file
+            self._slots.append(slot)
+            return file
 
     def _evict_one(self) -> None:
         # Ends: every pass over a used slot clears its mark.

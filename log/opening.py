@@ -19,6 +19,7 @@ from klamm.log.config import INT64_MAX, LogConfig
 from klamm.log.errors import LogError
 from klamm.wire.errors import ErrorCode, WireError
 from klamm.wire.records.batch import (
+    ATTRIBUTES_OFFSET,
     BATCH_HEADER_SIZE,
     CODEC_MASK,
     CONTROL_MASK,
@@ -115,6 +116,11 @@ def needs_opening(records: Buffer, config: LogConfig, now_ms: int) -> bool:
     False also for small uncompressed batches, which append opens inline in no time, and for bytes
     that append will refuse anyway.
     """
+    if (
+        BATCH_HEADER_SIZE <= len(records) <= INLINE_BYTES_MAX
+        and not records[ATTRIBUTES_OFFSET + 1] & CODEC_MASK
+    ):
+        return False
     try:
         header = read_batch_header(records)
     except WireError:

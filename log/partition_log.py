@@ -1,4 +1,4 @@
-"""The log of one partition: append, read, roll, sync.
+"""The log of one partition: append, roll, sync, truncate. Reading is in readable_log.py.
 
 Synchronous, without threads and without a clock. The order of an append is: validate → check the
 producer → roll if needed → one vectored write → update the state. Everything that can refuse comes
@@ -15,24 +15,17 @@ from uuid import UUID
 
 from klamm.log.append_origin import AppendOrigin
 from klamm.log.checkpoint import encode_partition_metadata, replace_file
+from klamm.log.cleaner.cancellation import Cancellation
 from klamm.log.config import LogConfig
 from klamm.log.environment import LoadedLog, LogEnvironment
 from klamm.log.errors import LogError
 from klamm.log.fs import DISK_FULL, NO_DESCRIPTORS
 from klamm.log.layout import LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA
-from klamm.log.log_read import LogRead, read_segments
 from klamm.log.opening import OpenedRecords
 from klamm.log.producer_state import VerificationGuard
+from klamm.log.readable_log import ReadableLog
+from klamm.log.removal import SegmentRemover
 from klamm.log.replay import apply_batch, rebuild_producers
-from klamm.log.search import (
-    AbortedTransaction,
-    Search,
-    TimestampAndOffset,
-    collect_aborted_transactions,
-    run_inline,
-    search_max_timestamp,
-    search_timestamp,
-)
 from klamm.log.segment import Segment
 from klamm.log.sync import SyncRequest
 from klamm.log.validate import validate_batch, validate_replicated
@@ -64,17 +57,14 @@ class AppendResult(NamedTuple):
         return self.last_offset + 1
 
 
-class PartitionLog:
+class PartitionLog(ReadableLog):
     """One partition's log; made by recovery.open_log.
 
     Attributes:
-        config: may be replaced at any time.
-        log_start_offset: the first offset that may be read.
-        log_end_offset: the offset that the next record gets.
-        high_watermark: readers see nothing at or above it. Never decreases, except by truncation.
         recovery_point: everything below is durable.
-        is_offline: a write or read of the disk failed in a way that leaves the files unknown;
-            appends are refused until a restart recovers the log.
+        cleaner_offset: compaction has come to here; None when it never ran.
+        cleaning: the compaction that is under way, which alone takes segments out of the log then.
+        is_uncleanable: a compaction failed; no other is tried in this run.
     """
 
     def __init__(
@@ -87,41 +77,45 @@ class PartitionLog:
         loaded: LoadedLog,
         on_recovery_point_lowered: Callable[[], None] = lambda: None,
     ) -> None:
-        self.topic = topic
-        self.partition = partition
+        super().__init__(topic, partition, config, loaded)
         self.topic_id = topic_id
-        self.config = config
         self.directory = loaded.directory
-        self.segments = loaded.segments
-        self.producers = loaded.producers
-        self.leader_epochs = loaded.leader_epochs
-        self.log_start_offset = loaded.log_start_offset
-        self.log_end_offset = loaded.log_end_offset
-        self.high_watermark = loaded.high_watermark
         self.recovery_point = loaded.recovery_point
-        self.is_offline = False
+        self.cleaner_offset: int | None = None
+        self.cleaning: Cancellation | None = None
+        self.is_uncleanable = False
+        self._announced_log_start = 0
         self._environment = environment
         self._snapshots = loaded.snapshots
         self._active = loaded.segments.active
         self._latest_epoch = loaded.leader_epochs.latest_epoch
         self._on_recovery_point_lowered = on_recovery_point_lowered
         self._unsynced = loaded.unsynced
+        self._remover = SegmentRemover(
+            environment, loaded.directory, loaded.segments, loaded.snapshots, loaded.unsynced
+        )
         # Whether the index files on disk are older than the indexes in memory.
         self._indexes_changed = loaded.indexes_changed
-
-    def __repr__(self) -> str:
-        return (
-            f"PartitionLog({self.topic}-{self.partition}, start={self.log_start_offset},"
-            f" end={self.log_end_offset}, high_watermark={self.high_watermark})"
-        )
 
     @property
     def active_segment(self) -> Segment:
         return self._active
 
     @property
-    def size_in_bytes(self) -> int:
-        return self.segments.size_in_bytes
+    def is_deleted(self) -> bool:
+        """Whether the directory has been renamed away; another log may have its name."""
+        return self._unsynced.is_deleted
+
+    def update_config(self, config: LogConfig) -> None:
+        """Obey another configuration from the next operation on."""
+        if self.config.compacts and not config.compacts:
+            self.cancel_cleaning()
+        self.config = config
+
+    def cancel_cleaning(self) -> None:
+        """Have a compaction under way end without changing the log any more."""
+        if self.cleaning is not None:
+            self.cleaning.cancel()
 
     # --- append ---
 
@@ -274,11 +268,6 @@ class PartitionLog:
                 self.is_offline = True
         return LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"write failed: {error.strerror}")
 
-    def _refuse_read_after(self, error: OSError) -> LogError:
-        if error.errno not in NO_DESCRIPTORS:
-            self.is_offline = True
-        return LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"read failed: {error.strerror}")
-
     # --- roll ---
 
     def _roll_if_needed(
@@ -374,11 +363,13 @@ class PartitionLog:
         request.run()
         self.mark_synced(request)
 
-    def close(self) -> None:
-        """Write out and sync everything that lives in memory, as a clean shutdown needs it."""
+    def write_out(self) -> None:
+        """Write out and sync everything that lives in memory, as a clean shutdown needs it.
+
+        May run in any thread, as long as nobody else uses the log.
+        """
         if self.is_offline:
             # What is in memory may not fit what is on disk; recovery will look at the disk.
-            self.close_files()
             return
         if self._indexes_changed:
             self._unsynced.add_paths(self._active.write_indexes())
@@ -387,10 +378,15 @@ class PartitionLog:
             self._unsynced.add_paths([snapshot])
         self.flush()
         self._indexes_changed = False
+
+    def close(self) -> None:
+        """Write out and sync everything, and let go of all files."""
+        self.write_out()
         self.close_files()
 
     def close_files(self) -> None:
         """Let go of all files without writing anything."""
+        self.cancel_cleaning()
         for segment in self.segments:
             segment.close()
 
@@ -404,94 +400,6 @@ class PartitionLog:
         self.high_watermark = offset
         self.producers.on_high_watermark_updated(offset)
         return True
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Readers of committed data see nothing at or above this offset."""
-        unstable = self.producers.first_unstable_offset
-        if unstable is not None and unstable < self.high_watermark:
-            return max(unstable, self.log_start_offset)
-        return self.high_watermark
-
-    # --- read ---
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        *,
-        upper_bound_offset: int | None = None,
-        min_one_batch: bool = True,
-    ) -> LogRead:
-        """Return the bytes from the batch that holds offset on (see log_read.py).
-
-        Args:
-            max_bytes: where the bytes are cut.
-            upper_bound_offset: nothing at or above it is returned; the log's end when not given.
-            min_one_batch: return the first batch whole even when it is larger than max_bytes.
-
-        Raises:
-            LogError: OFFSET_OUT_OF_RANGE, or KAFKA_STORAGE_ERROR when the disk fails.
-            CorruptLogError: the batches there are damaged.
-        """
-        end_offset = self.log_end_offset
-        if not self.log_start_offset <= offset <= end_offset:
-            raise LogError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is not in {self.log_start_offset}..{end_offset}",
-            )
-        if upper_bound_offset is None or upper_bound_offset > end_offset:
-            upper_bound_offset = end_offset
-        try:
-            return read_segments(
-                self.segments, offset, max_bytes, upper_bound_offset, end_offset, min_one_batch
-            )
-        except OSError as error:
-            raise self._refuse_read_after(error) from error
-
-    def aborted_transactions(
-        self, fetch_offset: int, upper_bound_offset: int
-    ) -> list[AbortedTransaction]:
-        """Return the aborted transactions that overlap [fetch_offset, upper_bound_offset).
-
-        Args:
-            upper_bound_offset: LogRead.next_offset of what was read.
-        """
-        try:
-            return collect_aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
-        except OSError as error:
-            raise self._refuse_read_after(error) from error
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """Return the first record that is not older than timestamp."""
-        return run_inline(self.search_timestamp(timestamp))
-
-    def offset_of_max_timestamp(self) -> TimestampAndOffset | None:
-        """Return the first record with the greatest timestamp; None when the log is empty."""
-        return run_inline(self.search_max_timestamp())
-
-    def search_timestamp(self, timestamp: int) -> Search:
-        """offset_for_timestamp, for a caller that opens batches in a thread (see search.py)."""
-        return self._guarded(search_timestamp(self.segments, timestamp, self.log_start_offset))
-
-    def search_max_timestamp(self) -> Search:
-        """offset_of_max_timestamp, for a caller that opens batches in a thread."""
-        return self._guarded(search_max_timestamp(self.segments))
-
-    def _guarded(self, search: Search) -> Search:
-        try:
-            return (yield from search)
-        except OSError as error:
-            raise self._refuse_read_after(error) from error
-
-    def epoch_end_offset(self, epoch: int) -> tuple[int, int]:
-        """Return (largest known epoch not above this one, where it ends), or (-1, -1)."""
-        return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
-
-    def leader_epoch_of(self, offset: int) -> int:
-        """Return the epoch that wrote the offset; -1 when it is not known."""
-        epoch = self.leader_epochs.epoch_for_offset(offset)
-        return -1 if epoch is None else epoch
 
     @property
     def latest_epoch(self) -> int:
@@ -515,8 +423,13 @@ class PartitionLog:
                 self._unsynced.add_epoch()
                 self._latest_epoch = self.leader_epochs.latest_epoch
             return False
+        self.cancel_cleaning()
         offset = self._batch_start(offset)
-        if self.recovery_point > offset or self.log_start_offset > offset:
+        log_start_on_disk = self.log_start_to_checkpoint
+        self._announced_log_start = 0
+        if self.cleaner_offset is not None:
+            self.cleaner_offset = min(self.cleaner_offset, offset)
+        if self.recovery_point > offset or log_start_on_disk > offset:
             self.recovery_point = min(self.recovery_point, offset)
             self.log_start_offset = min(self.log_start_offset, offset)
             self._on_recovery_point_lowered()
@@ -580,11 +493,11 @@ class PartitionLog:
         rebuild_producers(self.segments, self._snapshots, self.producers, end_offset, now_ms)
         self.producers.on_high_watermark_updated(self.high_watermark)
 
-    def increment_log_start_offset(self, offset: int) -> bool:
-        """Let the log begin at offset from now on; say whether that is news.
+    def announce_log_start(self, offset: int) -> None:
+        """Let checkpoints say from now on that the log begins at offset.
 
-        The caller makes it durable (LogManager.checkpoint_log_start_offsets) before it answers,
-        and before it removes segments: the log start never moves back.
+        First of the three steps in which a log's start moves, so that it never moves back: it is
+        announced, a checkpoint is written, and then increment_log_start_offset makes it true.
 
         Raises:
             LogError: OFFSET_OUT_OF_RANGE, the offset is above the high watermark.
@@ -594,6 +507,20 @@ class PartitionLog:
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{offset} is above the high watermark {self.high_watermark}",
             )
+        self._announced_log_start = max(self._announced_log_start, offset)
+
+    @property
+    def log_start_to_checkpoint(self) -> int:
+        """Where the log begins, or will begin when this is on disk."""
+        return max(self.log_start_offset, self._announced_log_start)
+
+    def increment_log_start_offset(self, offset: int) -> bool:
+        """Let the log begin at offset from now on; say whether that is news.
+
+        Raises:
+            LogError: OFFSET_OUT_OF_RANGE, the offset is above the high watermark.
+        """
+        self.announce_log_start(offset)
         if offset <= self.log_start_offset:
             return False
         self.log_start_offset = offset
@@ -602,15 +529,55 @@ class PartitionLog:
         self.producers.on_log_start_offset_incremented(offset)
         return True
 
-    def remove_segments_below_log_start(self) -> int:
-        """Remove the segments that lie wholly below the log start; return how many."""
-        removed = 0
-        while len(self.segments) > 1 and self.segments[1].base_offset <= self.log_start_offset:
-            self.segments.pop_first().remove_files()
-            removed += 1
-        if removed:
-            self._snapshots.remove_below(self.segments.first.base_offset)
-        return removed
+    def remove_segments_below_log_start(self, segments_max: int | None = None) -> int:
+        """Take out the segments that lie wholly below the log start; return how many.
+
+        A checkpoint has to know the log start before. Their files go later (deletions.py).
+
+        Raises:
+            LogError: KAFKA_STORAGE_ERROR, the disk refuses; the log is offline.
+        """
+        assert self.cleaning is None, "compaction reads them"
+        try:
+            return self._remover.remove_below(
+                self.log_start_offset, self.config.file_delete_delay_ms, segments_max
+            )
+        except OSError as error:
+            self.is_offline = True
+            raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"removal failed: {error}") from error
+
+    def snapshot_sync(self, offset: int) -> Callable[[], None]:
+        """Return what makes the producer snapshot at an offset durable, in any thread."""
+        fs, directory, path = self._environment.fs, self.directory, self._snapshots.path(offset)
+
+        def sync() -> None:
+            if fs.exists(path):
+                fs.open(path).datasync()
+                fs.sync_directory(directory)
+
+        return sync
+
+    def replace_segments(self, originals: list[Segment], size: int) -> None:
+        """Put what compaction has written and synced in the place of the originals.
+
+        Its files bear the name of the first of them and end in `.cleaned`.
+
+        Args:
+            size: of what it has written.
+
+        Raises:
+            OSError: the disk refuses to begin; nothing has changed.
+            LogError: KAFKA_STORAGE_ERROR, the disk refuses to go on; the log is offline.
+        """
+        assert originals[-1].base_offset < self._active.base_offset
+        first = originals[0]
+        new = self._remover.begin_swap(first.base_offset, first.created_ms)
+        new.size = new.verified_to = size
+        try:
+            self._remover.finish_swap(new, originals, self.config.file_delete_delay_ms)
+        except OSError as error:
+            self.is_offline = True
+            raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"swap failed: {error}") from error
 
     def set_topic_id(self, topic_id: UUID) -> None:
         """Write down which topic the directory belongs to, before it holds any data."""
@@ -629,4 +596,5 @@ class PartitionLog:
         """Let go of everything: the directory has been or is being renamed away."""
         self._unsynced.is_deleted = True
         self.is_offline = True
+        self._environment.deletions.forget(self.directory)
         self.close_files()

@@ -51,11 +51,15 @@ _INDEXES_ALWAYS_WRITTEN = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """What the checkpoint files of the data directory say about one partition."""
+    """What the checkpoint files of the data directory say about one partition.
+
+    cleaner_offset is where its last compaction ended; None when it had none.
+    """
 
     log_start_offset: int = 0
     recovery_point: int = 0
     high_watermark: int = 0
+    cleaner_offset: int | None = None
 
 
 def open_log(
@@ -84,9 +88,11 @@ def open_log(
     recovery = Recovery(environment, directory, config, checkpoints, now_ms)
     producers = ProducerState(producer_id_expiration_ms=producer_id_expiration_ms)
     loaded = recovery.run(producers, clean=clean)
-    return PartitionLog(
+    log = PartitionLog(
         environment, topic, partition, topic_id, config, loaded, on_recovery_point_lowered
     )
+    log.cleaner_offset = checkpoints.cleaner_offset
+    return log
 
 
 class Recovery:
@@ -124,10 +130,15 @@ class Recovery:
         known_epochs = epochs.entries
         if not clean or self._first_without_indexes is not None:
             self.pass_5_recover_segments(snapshots, producers, epochs, clean=clean)
+        ended_at = self._segments.active
         end_offset = self.pass_6_find_end()
+        if self._segments.active is not ended_at and producers.entries:
+            # No batch is left to tell of the producers.
+            self._unsynced.add_paths([snapshots.write(end_offset, producers)])
         start_offset = max(self._checkpoints.log_start_offset, self._segments.first.base_offset)
-        epochs.truncate_from_end(end_offset)
+        # In this order: an empty log has no epoch, and recovering it again changes nothing.
         epochs.truncate_from_start(start_offset)
+        epochs.truncate_from_end(end_offset)
         if epochs.entries != known_epochs:
             self._unsynced.add_epoch()
         self.pass_7_load_producers(snapshots, producers, end_offset, clean=clean)
@@ -208,8 +219,12 @@ class Recovery:
         return max(next_offset, base_offset + 1)
 
     def pass_3_finish_swaps(self) -> None:
-        """A compaction had removed the originals, but not renamed all of its output: rename it."""
-        for name in list(self._names):
+        """A compaction had removed the originals, but not renamed all of its output: rename it.
+
+        Log files first: as long as there is one to be renamed, pass 2 takes index files under their
+        final names for those of the originals.
+        """
+        for name in sorted(self._names, key=lambda name: LOG_SUFFIX not in name):
             parsed = parse_segment_file(name)
             if parsed is not None and parsed[2] == SWAP_SUFFIX:
                 final = name.removesuffix(SWAP_SUFFIX)
@@ -328,8 +343,11 @@ class Recovery:
             earlier.add(self._segments[index])
         if earlier:
             rebuild_producers(earlier, snapshots, producers, base_offset, self._now_ms)
-        else:
-            snapshots.load_newest(producers, base_offset, self._now_ms)
+            return
+        snapshots.load_newest(producers, base_offset, self._now_ms)
+        if producers.entries and base_offset not in snapshots.offsets:
+            # It is older than the first segment, and will go.
+            self._unsynced.add_paths([snapshots.write(base_offset, producers)])
 
     def _recover_segment(
         self, segment: Segment, producers: ProducerState, epochs: LeaderEpochCache, index: int
@@ -340,7 +358,7 @@ class Recovery:
         is_last = index + 1 == len(self._segments)
         # Offsets are not under the checksum. What shows damage to them is an overlap, with the next
         # segment, too, and in the last segment, which was never compacted, a gap.
-        has_gaps = self._config.compacts or not is_last
+        has_gaps = self._is_compacted(segment) or not is_last
         end = INT64_MAX if is_last else self._segments[index + 1].base_offset
         end = min(end, segment.base_offset + INT32_MAX + 1)
         interval = self._config.index_interval_bytes
@@ -369,13 +387,20 @@ class Recovery:
             return expected, bad
         return expected, None
 
+    def _is_compacted(self, segment: Segment) -> bool:
+        """Say whether batches may be missing in a segment, now or before the policy changed."""
+        cleaner_offset = self._checkpoints.cleaner_offset
+        return self._config.compacts or (
+            cleaner_offset is not None and segment.base_offset < cleaner_offset
+        )
+
     def _missing_tail(self, index: int, expected: int) -> BadBatch | None:
         """Say whether unsynced batches are missing before the next segment.
 
         A crash may lose the end of a segment and keep the one behind it. What is left has to be a
         prefix of what was written. Compaction leaves such gaps, too.
         """
-        if index + 1 == len(self._segments) or self._config.compacts:
+        if index + 1 == len(self._segments) or self._is_compacted(self._segments[index]):
             return None
         following = self._segments[index + 1].base_offset
         if following == expected:
@@ -480,6 +505,9 @@ class Recovery:
         if snapshots.remove_above(end_offset):
             # One that came back after the next crash would describe batches that never were.
             self._fs.sync_directory(self._directory)
+        if not clean:
+            # A shutdown that was cut short may have left one; the next one writes it anew.
+            snapshots.remove_torn(base_offsets[-1])
         snapshots.remove_below(base_offsets[0])
         snapshots.remove_stray(base_offsets)
         if not clean or self._first_without_indexes is not None:

@@ -59,25 +59,31 @@ def run_inline(search: Search) -> TimestampAndOffset | None:
 
 def search_timestamp(segments: Segments, timestamp: int, log_start_offset: int) -> Search:
     """Find the first record at or above log_start_offset that is not older than timestamp."""
-    for segment in segments:
+    offset = log_start_offset
+    while True:
+        # While a batch was opened, compaction may have put one segment in the place of several.
+        index = max(segments.floor_index(offset), 0)
+        segment = segments[index]
+        following = segments[index + 1].base_offset if index + 1 < len(segments) else None
         if segment.max_timestamp >= timestamp:
-            found = yield from _search_segment(segment, timestamp, log_start_offset)
+            found = yield from _search_segment(segment, timestamp, offset)
             # Kafka stops at the first such segment, and misses what follows when all of its
             # matching records have been deleted.
             if found is not None:
                 return found
-    return None
+        if following is None:
+            return None
+        offset = following
 
 
-def _search_segment(segment: Segment, timestamp: int, log_start_offset: int) -> Search:
+def _search_segment(segment: Segment, timestamp: int, start_offset: int) -> Search:
     indexed_offset = segment.time_index.lookup(timestamp)
+    file = segment.file()
     try:
-        for position, header in segment.headers_from(max(indexed_offset, log_start_offset)):
-            if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
+        for position, header in segment.headers_from(max(indexed_offset, start_offset)):
+            if header.max_timestamp < timestamp or header.last_offset < start_offset:
                 continue
-            found = yield partial(
-                _first_record, segment.file(), position, header, timestamp, log_start_offset
-            )
+            found = yield partial(_first_record, file, position, header, timestamp, start_offset)
             if found is not None:
                 return found
     except BadBatch as bad:

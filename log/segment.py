@@ -9,12 +9,13 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from klamm.log.batches import BadBatch, iter_batches, iter_headers
+from klamm.log.batches import BadBatch, iter_headers
 from klamm.log.config import DEFAULT_CONFIG, INT32_MAX, LogConfig
 from klamm.log.errors import CorruptFileError, CorruptLogError
 from klamm.log.fs import Buffer, File, read_file
 from klamm.log.index_cache import IndexCache
 from klamm.log.layout import (
+    INDEX_SUFFIXES,
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     SEGMENT_SUFFIXES,
@@ -44,6 +45,7 @@ class Segment:
         cache: the budget for indexes of segments that are not active.
         directory: path of the partition's directory.
         created_ms: when it was made or loaded; decides when to roll without timestamps.
+        name_suffix: what its file names end in while it is not, or no longer, part of a log.
     """
 
     __slots__ = (
@@ -52,6 +54,7 @@ class Segment:
         "_is_active",
         "_known_positions",
         "_max_timestamp",
+        "_name_suffix",
         "_offset_index",
         "_offset_of_max_timestamp",
         "_time_index",
@@ -74,6 +77,7 @@ class Segment:
         directory: str,
         base_offset: int,
         created_ms: int,
+        name_suffix: str = "",
     ) -> None:
         self._files = files
         self._cache = cache
@@ -85,6 +89,7 @@ class Segment:
         # Of the batch with the greatest timestamp; None until the time index was asked.
         self._max_timestamp: int | None = None
         self._offset_of_max_timestamp = base_offset
+        self._name_suffix = name_suffix
         self.directory = directory
         self.base_offset = base_offset
         self.created_ms = created_ms
@@ -102,7 +107,7 @@ class Segment:
         return f"Segment({self.slot.path}, size={self.size})"
 
     def path(self, suffix: str) -> str:
-        return f"{self.directory}/{segment_file(self.base_offset, suffix)}"
+        return f"{self.directory}/{segment_file(self.base_offset, suffix)}{self._name_suffix}"
 
     # --- creation and loading ---
 
@@ -256,6 +261,21 @@ class Segment:
         return self._max_timestamp
 
     @property
+    def largest_timestamp(self) -> int:
+        """The age of the segment: its greatest timestamp, or when its file was last written."""
+        timestamp = self.max_timestamp
+        return timestamp if timestamp >= 0 else self._files.fs.modified_ms(self.slot.path)
+
+    @property
+    def first_timestamp(self) -> int:
+        """The greatest timestamp of the first batch; -1 when there is none."""
+        if self.size == 0:
+            return NO_TIMESTAMP
+        if self.first_batch_timestamp is None:
+            self.first_batch_timestamp = self.header_at(0).max_timestamp
+        return self.first_batch_timestamp
+
+    @property
     def offset_of_max_timestamp(self) -> int:
         """Last offset of the first batch that holds the greatest timestamp."""
         if self._max_timestamp is None:
@@ -339,9 +359,12 @@ class Segment:
             return False
         first = self.first_batch_timestamp
         if first is None:
-            first = self.first_batch_timestamp = self.header_at(0).max_timestamp
+            first = self.first_timestamp
         waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
         if waited_ms > config.segment_ms:
+            return True
+        if waited_ms > config.max_compaction_lag_ms and config.compacts:
+            # Only what is not active can be compacted.
             return True
         if config.segment_jitter_ms and waited_ms > config.segment_ms - self._jitter_ms(config):
             return True
@@ -492,38 +515,33 @@ class Segment:
     def file(self) -> File:
         return self.slot.get()
 
-    def verify(self, position: int, size: int, end_offset: int) -> None:
-        """Check the batches in a range, unless that was done in this run.
-
-        A segment that this run did not write may have been damaged since (reliability row 3);
-        a sequential reader pays once for each byte. Offsets are not under the checksum, so each
-        batch is compared with its neighbours, and the last one with where the segment ends.
-
-        Raises:
-            CorruptLogError: a batch is damaged.
-        """
-        end = position + size
-        if self.verified_from <= position and end <= self.verified_to:
-            return
-        if not self.verified_from <= position <= self.verified_to:
-            self.verified_from = self.verified_to = position
-        start = verified_to = self.verified_to
-        try:
-            for at, header, _ in iter_batches(self.slot.get(), start, self.size):
-                if header.base_offset < self.base_offset or header.next_offset > end_offset:
-                    raise BadBatch(at, f"offset {header.base_offset} is out of range", end_offset)
-                if at >= end:
-                    break
-                verified_to = at + header.size_in_bytes
-        except BadBatch as bad:
-            raise self.corrupt(bad) from bad
-        self.verified_to = verified_to
-
     # --- removal ---
 
     def close(self) -> None:
         self.slot.close()
         self._cache.remove(self)
+
+    def rename_files(self, name_suffix: str) -> list[str]:
+        """Give all files of the segment another last suffix; return their new paths.
+
+        Readers may go on: the segment finds its files under the new names. The log file is the
+        first: when a crash comes in between, index files without one are orphans that start-up
+        removes, while a log file without indexes would have to be read.
+        """
+        fs = self._files.fs
+        old_paths = [self.path(suffix) for suffix in SEGMENT_SUFFIXES]
+        self._name_suffix = name_suffix
+        self.slot.path = self.path(LOG_SUFFIX)
+        renamed = [self.slot.path]
+        fs.rename(old_paths[0], self.slot.path)
+        for old_path, suffix in zip(old_paths[1:], INDEX_SUFFIXES, strict=True):
+            new_path = self.path(suffix)
+            try:
+                fs.rename(old_path, new_path)
+            except FileNotFoundError:
+                continue
+            renamed.append(new_path)
+        return renamed
 
     def remove_files(self) -> None:
         """Remove the segment's files; removing again after a crash is fine."""

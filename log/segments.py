@@ -1,6 +1,6 @@
 """The segments of one log in the order of their offsets."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from klamm.log.segment import Segment
@@ -57,6 +57,24 @@ class Segments:
         if index + 1 < len(self._base_offsets):
             return self._base_offsets[index + 1]
         return log_end_offset
+
+    def index_of(self, base_offset: int) -> int:
+        """Return the index of the segment that begins at base_offset.
+
+        Raises:
+            ValueError: there is none.
+        """
+        index = bisect_left(self._base_offsets, base_offset)
+        if index == len(self._base_offsets) or self._base_offsets[index] != base_offset:
+            raise ValueError(f"no segment begins at {base_offset}")
+        return index
+
+    def replace(self, index: int, count: int, segment: Segment) -> None:
+        """Put one segment in the place of several, of which the first has its base offset."""
+        assert count > 0
+        assert self._base_offsets[index] == segment.base_offset
+        self._segments[index : index + count] = [segment]
+        self._base_offsets[index : index + count] = [segment.base_offset]
 
     def pop_last(self) -> Segment:
         self._base_offsets.pop()

@@ -66,12 +66,26 @@ class ProducerSnapshots:
         self._fs.remove(self.path(offset))
         self.offsets.remove(offset)
 
+    def remove_at(self, offsets: list[int]) -> None:
+        """Remove the snapshots at these offsets, where there are any."""
+        for offset in offsets:
+            if offset in self.offsets:
+                self.remove(offset)
+
     def remove_above(self, offset: int) -> bool:
         """Remove snapshots above the log's end; say whether there were any."""
         above = [known for known in self.offsets if known > offset]
         for known in reversed(above):
             self.remove(known)
         return bool(above)
+
+    def remove_torn(self, offset: int) -> None:
+        """Remove snapshots above an offset that can't be read."""
+        for known in [known for known in self.offsets if known > offset]:
+            try:
+                decode_snapshot(read_file(self._fs, self.path(known)))
+            except StorageError:
+                self.remove(known)
 
     def remove_below(self, offset: int) -> None:
         """Remove snapshots below the log's first segment."""

@@ -137,6 +137,11 @@ class Unsynced:
         self.names = True
         self.changes += 1
 
+    def add_names(self) -> None:
+        """Note that names in the partition's directory were changed or removed."""
+        self.names = True
+        self.changes += 1
+
     def add_epoch(self) -> None:
         self.epochs = True
         self.changes += 1

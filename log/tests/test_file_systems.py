@@ -53,6 +53,45 @@ def test_a_truncated_file_goes_on_at_its_new_end(place: Place) -> None:
     assert read_file(fs, f"{root}/a") == b"abX\0\0"
 
 
+def test_what_is_loaded_is_in_memory(place: Place) -> None:
+    fs, root = place
+    file = fs.open(f"{root}/a", create=True)
+    size = 3 * 1024 * 1024
+    file.append([bytes(size)], size)
+    for position, count in ((0, 1), (0, size), (size - 1, 1), (4095, 2)):
+        file.load(position, count)
+        assert file.is_cached(position, count)
+
+
+def test_a_file_that_the_kernel_has_dropped_is_not_in_memory_until_it_is_loaded(
+    tmp_path: Path,
+) -> None:
+    size = 5 * 1024 * 1024
+    file = OsFileSystem().open(f"{tmp_path}/a", create=True)
+    file.append([bytes(size)], size)
+    file.datasync()
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    if can_tell_what_is_cached(file.fileno()):
+        assert not file.is_cached(0, 1)
+        assert not file.is_cached(0, size)
+        # The last page is not enough.
+        file.load(size - 1, 1)
+        assert not file.is_cached(0, size)
+    file.load(0, size)
+    assert file.is_cached(0, size)
+
+
+def can_tell_what_is_cached(fd: int) -> bool:
+    try:
+        os.preadv(fd, [bytearray(1)], 0, os.RWF_NOWAIT)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    # It is all in memory for good.
+    return False
+
+
 def test_two_handles_see_one_file(place: Place) -> None:
     fs, root = place
     first = fs.open(f"{root}/a", create=True)
@@ -114,11 +153,26 @@ def test_modification_times_are_there(place: Place) -> None:
     assert fs.modified_ms(f"{root}/a") >= 0
 
 
+def test_the_space_of_a_disk(place: Place) -> None:
+    fs, root = place
+    total_bytes, usable_bytes = fs.space(root)
+    assert 0 <= usable_bytes <= total_bytes
+
+
+def test_the_space_that_files_take() -> None:
+    fs = MemoryFileSystem()
+    fs.make_directory("/d")
+    fs.capacity_bytes = 100
+    fs.open("/d/a", create=True).append([b"x" * 30], 30)
+    assert fs.space("/d") == (100, 70)
+
+
 REFUSALS: dict[str, Callable[[FileSystem, str], object]] = {
     "open what is not there": lambda fs, root: fs.open(f"{root}/none"),
     "create in no directory": lambda fs, root: fs.open(f"{root}/none/a", create=True),
     "size of nothing": lambda fs, root: fs.size(f"{root}/none"),
     "time of nothing": lambda fs, root: fs.modified_ms(f"{root}/none"),
+    "space of nothing": lambda fs, root: fs.space(f"{root}/none"),
     "list nothing": lambda fs, root: fs.list_files(f"{root}/none"),
     "rename nothing": lambda fs, root: fs.rename(f"{root}/none", f"{root}/a"),
     "remove nothing": lambda fs, root: fs.remove(f"{root}/none"),

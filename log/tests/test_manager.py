@@ -338,9 +338,12 @@ def test_checkpoints_say_where_the_logs_were() -> None:
     assert read_offsets(fs, HIGH_WATERMARKS) == {KEY: 4}
     assert read_offsets(fs, LOG_STARTS) == {}
     manager.checkpoint_log_start_offsets()
-    assert read_offsets(fs, RECOVERY_POINTS) == {KEY: 5}
+    assert read_offsets(fs, RECOVERY_POINTS) == {KEY: 0}
     assert read_offsets(fs, LOG_STARTS) == {KEY: 2}
     assert read_offsets(fs.after_crash(), LOG_STARTS) == {KEY: 2}
+    manager.write_checkpoints()
+    assert read_offsets(fs, RECOVERY_POINTS) == {KEY: 5}
+    assert read_offsets(fs, LOG_STARTS) == {KEY: 2}
 
 
 def test_a_slow_writer_never_replaces_a_newer_checkpoint() -> None:

@@ -1,0 +1,101 @@
+"""The files of the data directory itself: whose it is, how it was left, and its checkpoints."""
+
+import json
+from dataclasses import dataclass, field
+
+from klamm.log.check.findings import Findings
+from klamm.log.check.formats import Malformed
+from klamm.log.check.source import Reader
+from klamm.log.check.text_files import (
+    CheckpointEntry,
+    MetaProperties,
+    meta_properties,
+    offset_checkpoint,
+)
+from klamm.log.layout import (
+    CLEAN_SHUTDOWN_FILE,
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOCK_FILE,
+    LOG_START_CHECKPOINT,
+    META_PROPERTIES,
+    RECOVERY_POINT_CHECKPOINT,
+    TEMPORARY_SUFFIX,
+)
+
+CHECKPOINTS = (
+    RECOVERY_POINT_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_CHECKPOINT,
+    CLEANER_OFFSET_CHECKPOINT,
+)
+# The features that Kafka's storage tool was told to begin with; nothing reads it later.
+_OTHERS = frozenset({LOCK_FILE, "bootstrap.checkpoint"})
+_CLEAN_SHUTDOWN_VERSION = 0
+
+TopicPartition = tuple[str, int]
+
+
+@dataclass
+class RootFiles:
+    """What a data directory says of itself.
+
+    Attributes:
+        properties: None where meta.properties is missing or damaged.
+        checkpoints: the lines of each checkpoint by partition; None where it is damaged.
+    """
+
+    root: str
+    is_clean: bool = False
+    properties: MetaProperties | None = None
+    checkpoints: dict[str, dict[TopicPartition, CheckpointEntry] | None] = field(
+        default_factory=dict
+    )
+
+    def line(self, checkpoint: str, key: TopicPartition) -> CheckpointEntry | None:
+        """Return what a checkpoint says of a partition."""
+        return (self.checkpoints.get(checkpoint) or {}).get(key)
+
+    def offset(self, checkpoint: str, key: TopicPartition) -> int | None:
+        line = self.line(checkpoint, key)
+        return None if line is None else line.offset
+
+    def path(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+
+def read_root_files(reader: Reader, findings: Findings, root: str) -> RootFiles:
+    """Read and check the files that lie in the data directory itself."""
+    names = reader.files.list_files(root)
+    found = RootFiles(root, is_clean=CLEAN_SHUTDOWN_FILE in names)
+    if META_PROPERTIES not in names:
+        findings.fault(found.path(META_PROPERTIES), "is missing")
+    for name in names:
+        path = found.path(name)
+        try:
+            if name == META_PROPERTIES:
+                found.properties = meta_properties(reader.read_whole(path))
+            elif name == CLEAN_SHUTDOWN_FILE:
+                _check_clean_shutdown(reader.read_whole(path))
+            elif name in CHECKPOINTS:
+                found.checkpoints[name] = None
+                lines = offset_checkpoint(reader.read_whole(path))
+                found.checkpoints[name] = {line[1:3]: line for line in lines}
+            elif name.endswith(TEMPORARY_SUFFIX):
+                findings.note(path, "left over from a file that was being replaced")
+            elif name not in _OTHERS:
+                findings.note(path, "not a file of a data directory")
+        except Malformed as bad:
+            findings.fault(path, bad.reason, position=bad.position)
+    return found
+
+
+def _check_clean_shutdown(data: bytes) -> None:
+    try:
+        marker = json.loads(data)
+    except ValueError as error:
+        raise Malformed(0, f"not JSON: {error}") from None
+    if not isinstance(marker, dict) or marker.get("version") != _CLEAN_SHUTDOWN_VERSION:
+        raise Malformed(0, f"not version {_CLEAN_SHUTDOWN_VERSION}")
+    if not isinstance(marker.get("brokerEpoch"), int):
+        raise Malformed(0, "there is no brokerEpoch")
