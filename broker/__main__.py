@@ -1,41 +1,62 @@
-"""`klamm serve`: options, a few lines about where things are, signals, exit codes.
+"""`klamm serve`, `klamm check`, `klamm dump`: options, signals, exit codes.
 
-Exit codes: 0 after a clean shutdown · 2 for something that the caller can put right (an option, a
-property, an address, a directory), said in one line · 70 when the broker halted to keep its
-promises (a sync failed) · 1 for anything else.
+Exit codes of all: 2 for something that the caller can put right (an option, a property, an address,
+a directory), said in one line. Of `serve`: 0 after a clean shutdown · 70 when the broker halted to
+keep its promises (a sync failed) · 1 for anything else. Of the others: see broker/commands/.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import logging
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NoReturn
 
+from klamm.broker.commands.options import add_file_commands
+from klamm.broker.commands.usage import ReaderLeftError, UsageError, flush_lines
+
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
 
 EXIT_USAGE = 2
 EXIT_HALTED = 70
+# As a shell reports the end by a signal.
+EXIT_INTERRUPTED = 128 + signal.SIGINT
+EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE
 
 logger = logging.getLogger("klamm")
-
-
-class UsageError(Exception):
-    """Something that the caller can put right; the text says how, in one line."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
     try:
-        return _serve(options)
+        if options.command == "serve":
+            return _serve(options)
+        return _read_files(options)
     except UsageError as problem:
         print(f"klamm: {problem}", file=sys.stderr)
         return EXIT_USAGE
+
+
+def _read_files(options: argparse.Namespace) -> int:
+    """Run a command that reads files and prints lines, for as long as somebody reads them."""
+    from klamm.broker.commands import check, dump
+
+    run = {"check": check.run, "dump": dump.run}[options.command]
+    try:
+        code = run(options)
+        flush_lines()
+    except ReaderLeftError:
+        # Python would try to write the rest when it ends, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return code
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,6 +90,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="one property; wins over the file, may be repeated",
     )
     serve.add_argument("--verbose", action="store_true", help="log more")
+    add_file_commands(commands)
     return parser.parse_args(arguments)
 
 
@@ -93,6 +115,7 @@ def _serve(options: argparse.Namespace) -> int:
     from klamm.broker.broker import Broker, BrokerHaltedError
     from klamm.broker.config import ConfigError, load
     from klamm.broker.descriptors import raise_limit
+    from klamm.broker.garbage import set_apart, short_collections
     from klamm.log.errors import (
         DirectoryLockedError,
         InconsistentDirectoryError,
@@ -115,8 +138,8 @@ def _serve(options: argparse.Namespace) -> int:
         ) from None
 
     def announce() -> None:
-        # What is there now stays: walking over it again and again would hold up the event loop.
-        gc.freeze()
+        # What is there now stays; see garbage.py.
+        set_apart()
         first = broker.listeners[0]
         print(f"klamm listening on {first.host}:{first.port}", flush=True)
         for listener in broker.listeners[1:]:
@@ -145,7 +168,8 @@ def _serve(options: argparse.Namespace) -> int:
 
     directory = config.log_dirs[0]
     try:
-        trio.run(run)
+        with short_collections():
+            trio.run(run)
     except BrokerHaltedError:
         return EXIT_HALTED
     except (ConfigError, DirectoryLockedError, InconsistentDirectoryError) as error:

@@ -23,17 +23,20 @@ from klamm.broker.connection import Connection
 from klamm.broker.controller import Controller
 from klamm.broker.descriptors import descriptors_max, log_files_max
 from klamm.broker.dispatch import Dispatcher
-from klamm.broker.features import METADATA_VERSION, METADATA_VERSION_LEVEL
+from klamm.broker.features import FINALIZED_FEATURES
 from klamm.broker.fetch_session import FetchSessionCache
 from klamm.broker.flusher import Flusher
+from klamm.broker.groups.service import Groups
 from klamm.broker.listener import Listener, bind
 from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
+from klamm.broker.log_care import LogCare
 from klamm.broker.metadata.image import BROKER_RESOURCE
 from klamm.broker.metadata.store import MetadataStore
 from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.partitions import Partitions
 from klamm.broker.producer_ids import ProducerIds
 from klamm.broker.reactor import Reactor
+from klamm.broker.steps import StepRunner
 from klamm.broker.timers import Timers
 from klamm.log.fs import DISK_FULL, FileSystem, OsFileSystem
 from klamm.log.manager import LogManager
@@ -75,9 +78,6 @@ class Broker:
         bytes_max = config.queued_max_request_bytes
         self.budget = MemoryBudget(bytes_max if bytes_max > 0 else UNBOUNDED)
         self.listeners: list[Listener] = []
-        # One batch is opened at a time: it may need much memory, and threads that compute take
-        # turns with the event loop.
-        self.opening = trio.CapacityLimiter(1)
         self._fs = fs or OsFileSystem()
         self._halted: str | None = None
         self._stop = trio.Event()
@@ -133,7 +133,7 @@ class Broker:
             if self._halted is not None:
                 raise BrokerHaltedError(self._halted)
             try:
-                await trio.to_thread.run_sync(self.logs.close)
+                await trio.to_thread.run_sync(self.logs.close, self.config.klamm_worker_threads)
             except OSError as error:
                 # The directory is not marked clean: the next start recovers.
                 reason = f"the logs can't be closed: {error}"
@@ -149,6 +149,9 @@ class Broker:
         self.metadata = MetadataStore(log)
         if self.metadata.is_new:
             self.metadata.append_and_replay(self._first_records(), self.clock.now_ms())
+        missing = self._missing_features()
+        if missing:
+            self.metadata.append_and_replay(missing, self.clock.now_ms())
         self.config = self.config.with_dynamic(
             self.metadata.image.broker_configs(""),
             self.metadata.image.broker_configs(str(self.node_id)),
@@ -167,7 +170,7 @@ class Broker:
         that they agree on what is committed; later changes in a file do not touch it.
         """
         return [
-            FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_VERSION_LEVEL),
+            *self._missing_features(),
             ConfigRecord(
                 resource_type=BROKER_RESOURCE,
                 resource_name="",
@@ -176,18 +179,30 @@ class Broker:
             ),
         ]
 
+    def _missing_features(self) -> list[Message]:
+        """What the cluster has not agreed on yet: all features at first, later those that a new
+        version of klamm brings."""
+        return [
+            FeatureLevelRecord(name=name, feature_level=level)
+            for name, level in FINALIZED_FEATURES.items()
+            if name not in self.metadata.image.features
+        ]
+
     async def _run(
         self, bound: Sequence[tuple[Address, socket.socket]], on_ready: Callable[[], None]
     ) -> None:
         self.timers = Timers()
         self.reactor = Reactor()
+        self.flusher = Flusher(
+            self.reactor, self.timers, self.config.klamm_worker_threads, self.halt
+        )
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
-                self.flusher = Flusher(
-                    nursery, self.timers, self.config.klamm_worker_threads, self.halt
-                )
+                self.steps = StepRunner(nursery)
                 self.dispatcher = Dispatcher(self, nursery)
+                self.groups = Groups(self, nursery)
+                self.log_care = LogCare(self, nursery)
                 self.listeners = [Listener(address.name, sock, self) for address, sock in bound]
                 nursery.start_soon(self.timers.run)
                 nursery.start_soon(self.reactor.run)
@@ -196,6 +211,8 @@ class Broker:
                 for listener in self.listeners:
                     nursery.start_soon(listener.watch)
                 self.remove_deleted_soon()
+                self.groups.start()
+                self.log_care.start()
                 on_ready()
                 await self._stop.wait()
                 await self._end_what_is_under_way()
@@ -203,6 +220,7 @@ class Broker:
         finally:
             for listener in self.listeners:
                 listener.close()
+            self.flusher.close()
             self.reactor.close()
 
     def stop(self) -> None:
@@ -210,6 +228,7 @@ class Broker:
         self._stop.set()
 
     async def _end_what_is_under_way(self) -> None:
+        self.log_care.stop()
         for listener in self.listeners:
             listener.stop_accepting()
             for connection in listener.connections:
@@ -227,6 +246,7 @@ class Broker:
             # First of all: what is under way in this very step must not be answered either.
             for listener in self.listeners:
                 listener.close()
+            self.log_care.stop()
             self._nursery.cancel_scope.cancel()
 
     # --- what runs in the background ---

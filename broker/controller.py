@@ -7,17 +7,20 @@ answers earlier, and an idempotent producer that writes at once can get stuck.)
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 import trio
 
 from klamm.broker.config import ConfigError, validate_topic_configs
+from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, offsets_topic
 from klamm.broker.loading import open_partition
-from klamm.broker.metadata.image import MetadataImage, TopicState
+from klamm.broker.metadata.image import MetadataImage
 from klamm.broker.metadata.topics import (
+    PARTITIONS_PER_REQUEST_MAX,
     USE_DEFAULT,
     Assignments,
     Refused,
@@ -25,6 +28,7 @@ from klamm.broker.metadata.topics import (
     choose_replicas,
     topic_records,
 )
+from klamm.broker.steps import Stepwise
 from klamm.wire.errors import ErrorCode
 from klamm.wire.schema import Message
 
@@ -33,19 +37,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Making a partition takes about a millisecond; others get their turn after this many.
-PARTITIONS_PER_TURN = 8
-
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic that can be made: what it will be, and the records that make it."""
+    """A topic that can be made: what it will be, and the records that make it, to be taken once."""
 
     name: str
     topic_id: UUID
     replicas: list[list[int]]
     configs: dict[str, str]
-    records: Sequence[Message]
+    records: Iterable[Message]
 
 
 class Controller:
@@ -97,43 +98,75 @@ class Controller:
     async def auto_create(self, names: Iterable[str]) -> None:
         """Make the topics that can be made, with defaults; the log says why others can't."""
         async with self.lock:
-            planned = {}
-            for name in names:
-                if name in self.image.topics:
-                    continue
-                try:
-                    planned[name] = self.plan_topic(name).records
-                except Refused as refused:
-                    logger.info("topic %r is not created on the way: %s", name, refused)
+            planned = await self._broker.steps.run(self._plan_missing(names))
             if planned:
                 await self.create_topics(planned)
 
-    async def commit(self, records: Sequence[Message]) -> None:
+    def _plan_missing(self, names: Iterable[str]) -> Stepwise[dict[str, Iterable[Message]]]:
+        planned: dict[str, Iterable[Message]] = {}
+        partitions = 0
+        for name in names:
+            yield None
+            if name in self.image.topics:
+                continue
+            try:
+                topic = self._plan_default(name)
+            except Refused as refused:
+                logger.info("topic %r is not created on the way: %s", name, refused)
+                continue
+            planned[name] = topic.records
+            partitions += len(topic.replicas)
+            if partitions > PARTITIONS_PER_REQUEST_MAX:
+                # As in Kafka, which creates them as if they were asked for by CreateTopics.
+                logger.info("one request would create over %d partitions on the way", partitions)
+                return {}
+        return planned
+
+    def _plan_default(self, name: str) -> NewTopic:
+        if name != OFFSETS_TOPIC:
+            return self.plan_topic(name)
+        topic = offsets_topic(self._broker.config, len(self.brokers))
+        return self.plan_topic(
+            name,
+            num_partitions=topic.num_partitions,
+            replication_factor=topic.replication_factor,
+            configs=topic.configs,
+        )
+
+    async def commit(self, records: Iterable[Message]) -> None:
         assert self.lock.locked(), "decide and commit under one lock"
         broker = self._broker
-        await broker.metadata.commit(records, broker.flusher, broker.clock.now_ms())
+        await broker.metadata.commit(records, broker.flusher, broker.steps, broker.clock.now_ms())
 
-    async def create_topics(self, topics: dict[str, Sequence[Message]]) -> None:
+    async def create_topics(self, topics: Mapping[str, Iterable[Message]]) -> None:
         """Commit the records of new topics and make their logs."""
-        await self.commit([record for records in topics.values() for record in records])
-        for name in topics:
-            await self.open_partitions(self.image.topics[name])
+        await self.commit(chain.from_iterable(topics.values()))
+        await self.open_partitions(topics)
 
-    async def open_partitions(self, topic: TopicState) -> None:
-        """Make and lead the partitions of a topic that are not led yet."""
-        for number, state in enumerate(topic.partitions):
-            if self._broker.partitions.get(topic.name, state.index) is None:
-                open_partition(self._broker, topic, state)
-                if number % PARTITIONS_PER_TURN == 0:
-                    await trio.lowlevel.checkpoint()
+    async def open_partitions(self, names: Iterable[str]) -> None:
+        """Make and lead the partitions of topics that are not led yet."""
+        names = list(names)
+        await self._broker.steps.run(self._open(names))
+        await self._broker.steps.run(self._broker.groups.on_topics_changed(names))
 
-    async def delete_topics(self, records: Sequence[Message], topic_ids: Sequence[UUID]) -> None:
+    def _open(self, names: Iterable[str]) -> Stepwise[None]:
+        for name in names:
+            topic = self.image.topics[name]
+            for state in topic.partitions:
+                if self._broker.partitions.get(name, state.index) is None:
+                    open_partition(self._broker, topic, state)
+                yield None
+
+    async def delete_topics(self, records: Iterable[Message], topic_ids: Iterable[UUID]) -> None:
         """Commit the removal, then forget the partitions and remove their files."""
+        topic_ids = list(topic_ids)
+        names = [self.image.topics_by_id[topic_id].name for topic_id in topic_ids]
         await self.commit(records)
         for topic_id in topic_ids:
             for name, index in self._broker.partitions.remove_topic(topic_id):
                 self._broker.logs.delete_partition(name, index)
                 await trio.lowlevel.checkpoint()
+        await self._broker.steps.run(self._broker.groups.on_topics_deleted(names))
         self._broker.remove_deleted_soon()
 
 

@@ -9,6 +9,18 @@ from __future__ import annotations
 METADATA_VERSION = "metadata.version"
 METADATA_VERSION_LEVEL = 30
 
+# Consumer groups (KIP-848): clients that are told to use them look for level 1.
+GROUP_VERSION = "group.version"
+GROUP_VERSION_LEVEL = 1
+
 SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {
+    GROUP_VERSION: (0, GROUP_VERSION_LEVEL),
     METADATA_VERSION: (METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
+}
+
+# What a cluster of klamm has agreed on. There is one node, so a new version of it need not wait for
+# others: a data directory of before gets the features that it lacks when it is started.
+FINALIZED_FEATURES: dict[str, int] = {
+    GROUP_VERSION: GROUP_VERSION_LEVEL,
+    METADATA_VERSION: METADATA_VERSION_LEVEL,
 }

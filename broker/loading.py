@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from klamm.broker.config import topic_log_config
+from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, with_room_for_groups
 from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.partition import Partition
 from klamm.log.config import LogConfig
@@ -64,6 +65,8 @@ def open_partitions(broker: Broker) -> None:
 def open_partition(broker: Broker, topic: TopicState, state: PartitionState) -> None:
     """Open or make the log of a partition and lead it; where the disk refuses, it is offline."""
     config = topic_log_config(broker.config, broker.metadata.image.topic_configs(topic.name))
+    if topic.name == OFFSETS_TOPIC:
+        config = with_room_for_groups(config)
     try:
         log = broker.logs.open_partition(
             topic.name, state.index, topic.topic_id, config, broker.clock.now_ms()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 from uuid import UUID
 
+from klamm.log.append_origin import AppendOrigin
 from klamm.log.errors import LogError
 from klamm.log.partition_log import AppendResult, PartitionLog
 from klamm.log.validate import OpenedRecords
@@ -36,15 +37,22 @@ class Partition:
         self.parked: dict[Parked, None] = {}
 
     def append(
-        self, records: Records, now_ms: int, opened: OpenedRecords | None = None
+        self,
+        records: Records,
+        now_ms: int,
+        opened: OpenedRecords | None = None,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendResult:
-        """Append what a client sent; readers see it at once, because this is the only replica.
+        """Append a batch; readers see it at once, because this is the only replica.
 
         Args:
             opened: what validate.open_records made of the records, where that was needed.
+            origin: who wrote it.
         """
         log = self.log
-        result = log.append(records, leader_epoch=self.leader_epoch, now_ms=now_ms, opened=opened)
+        result = log.append(
+            records, leader_epoch=self.leader_epoch, now_ms=now_ms, opened=opened, origin=origin
+        )
         if not result.duplicate:
             log.advance_high_watermark(log.log_end_offset)
             if self.parked:

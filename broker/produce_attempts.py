@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from klamm.broker.steps import Stepwise
 from klamm.log.errors import LogError
 from klamm.log.validate import OpenedRecords, open_records
 from klamm.wire.errors import ErrorCode
@@ -65,7 +66,7 @@ class Attempt:
 TopicAttempts = list[tuple[TopicProduceData, list[Attempt]]]
 
 
-def one_attempt_each(topics: TopicAttempts) -> TopicAttempts:
+def one_attempt_each(topics: TopicAttempts) -> Stepwise[TopicAttempts]:
     """Kafka keeps what a request brings in a map: of a partition that is named twice the last
     batch is written, unless it can't be, and a refusal is what the reply says."""
     if len(topics) == 1 and len(topics[0][1]) == 1:
@@ -76,4 +77,5 @@ def one_attempt_each(topics: TopicAttempts) -> TopicAttempts:
         for attempt in attempts:
             earlier = by_index.get(attempt.index)
             by_index[attempt.index] = attempt if earlier is None else attempt.replace(earlier)
+            yield None
     return [(topic, list(by_index.values())) for topic, by_index in kept.values() if by_index]

@@ -3,7 +3,8 @@
 from klamm.broker.config.definition import ConfigType, Definition, Update
 from klamm.broker.config.validators import at_least, between
 
-COMPACT = "klamm does not compact yet."
+ONE = "one thread compacts; more would only take turns with it."
+BUFFER = "batches are read one by one."
 
 DEFINITIONS: tuple[Definition, ...] = (
     Definition(
@@ -11,7 +12,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "1",
         "Threads that compact.",
-        ignored=COMPACT,
+        ignored=ONE,
         valid=at_least(0),
         update=Update.CLUSTER_WIDE,
     ),
@@ -20,7 +21,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.DOUBLE,
         "1.7976931348623157E308",
         "Rate limit for the bytes that compaction reads and writes.",
-        ignored=COMPACT,
         update=Update.CLUSTER_WIDE,
     ),
     Definition(
@@ -28,7 +28,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "134217728",
         "Memory for the map of keys of a compaction pass.",
-        ignored=COMPACT,
         update=Update.CLUSTER_WIDE,
     ),
     Definition(
@@ -36,7 +35,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "524288",
         "Memory for the read and write buffers of compaction.",
-        ignored=COMPACT,
+        ignored=BUFFER,
         valid=at_least(0),
         update=Update.CLUSTER_WIDE,
     ),
@@ -45,7 +44,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.DOUBLE,
         "0.9",
         "How full the map of keys may get.",
-        ignored=COMPACT,
         update=Update.CLUSTER_WIDE,
     ),
     Definition(
@@ -53,7 +51,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "15000",
         "Pause when there is nothing to compact.",
-        ignored=COMPACT,
         valid=at_least(0),
         update=Update.CLUSTER_WIDE,
     ),
@@ -62,7 +59,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.DOUBLE,
         "0.5",
         "Share of uncompacted bytes from which a log is compacted.",
-        ignored=COMPACT,
         valid=between(0, 1),
         update=Update.CLUSTER_WIDE,
     ),
@@ -71,14 +67,12 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.BOOLEAN,
         "true",
         "Whether compacted topics are compacted.",
-        ignored=COMPACT,
     ),
     Definition(
         "log.cleaner.delete.retention.ms",
         ConfigType.LONG,
         "86400000",
         "Time for which a tombstone stays readable after compaction.",
-        ignored=COMPACT,
         valid=at_least(0),
         update=Update.CLUSTER_WIDE,
     ),
@@ -87,7 +81,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "0",
         "Time for which a new record is not compacted.",
-        ignored=COMPACT,
         valid=at_least(0),
         update=Update.CLUSTER_WIDE,
     ),
@@ -96,7 +89,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "9223372036854775807",
         "Time after which a record must have become eligible for compaction.",
-        ignored=COMPACT,
         valid=at_least(1),
         update=Update.CLUSTER_WIDE,
     ),

@@ -3,9 +3,7 @@
 from klamm.broker.config.definition import ConfigType, Definition, Difference, Update
 from klamm.broker.config.validators import ListOf, at_least, one_of
 
-RETENTION = "klamm does not delete old segments yet."
 PREALLOCATE = "klamm lets files grow as they are written."
-REMOVAL = "klamm removes the files of a deleted topic at once."
 CHECKPOINT = (
     "klamm writes all its checkpoints together, every "
     "replica.high.watermark.checkpoint.interval.ms."
@@ -93,7 +91,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         None,
         ("Time for which closed segments are kept, -1 for ever; without it log.retention.minutes."),
-        ignored=RETENTION,
         update=Update.CLUSTER_WIDE,
     ),
     Definition(
@@ -101,21 +98,18 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         None,
         "As log.retention.ms, in minutes; without it log.retention.hours.",
-        ignored=RETENTION,
     ),
     Definition(
         "log.retention.hours",
         ConfigType.INT,
         "168",
         "As log.retention.ms, in hours.",
-        ignored=RETENTION,
     ),
     Definition(
         "log.retention.bytes",
         ConfigType.LONG,
         "-1",
         "Size of a partition above which its oldest segments are deleted, -1 for no bound.",
-        ignored=RETENTION,
         update=Update.CLUSTER_WIDE,
     ),
     Definition(
@@ -123,7 +117,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "300000",
         "Pause between two looks for segments that may go.",
-        ignored=RETENTION,
         valid=at_least(1),
     ),
     Definition(
@@ -163,7 +156,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "60000",
         "Pause between taking a segment out of a log and removing its file.",
-        ignored=REMOVAL,
         valid=at_least(0),
         update=Update.CLUSTER_WIDE,
     ),
@@ -290,7 +282,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "30000",
         "Pause after the start before the first look for old segments.",
-        ignored=RETENTION,
         valid=at_least(0),
         internal=True,
     ),

@@ -4,6 +4,7 @@ An attribute is Kafka's property name with underscores, and its default here is 
 tables (a test compares them), so that starting without a file needs no table at all.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any
 
 from klamm.broker.config import lookup, tables
 from klamm.broker.config.errors import ConfigError, shown
+from klamm.broker.config.group_coordinator import GroupCoordinatorConfig
 from klamm.broker.config.layers import Layers
 from klamm.broker.config.listeners import Listener, client_listeners
 from klamm.broker.config.log_defaults import broker_log_config
@@ -22,7 +24,7 @@ _DEFAULT_LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ServerConfig:
+class ServerConfig(GroupCoordinatorConfig):
     """What `klamm serve` was told, in the units that the names say."""
 
     node_id: int = 1
@@ -56,6 +58,13 @@ class ServerConfig:
     max_request_partition_size_limit: int = 2000
 
     log_dirs: tuple[str, ...] = ("/tmp/klamm-logs",)
+    log_initial_task_delay_ms: int = 30_000
+    log_retention_check_interval_ms: int = 300_000
+    log_cleaner_enable: bool = True
+    log_cleaner_backoff_ms: int = 15_000
+    log_cleaner_dedupe_buffer_size: int = 128 * 1024 * 1024
+    log_cleaner_io_buffer_load_factor: float = 0.9
+    log_cleaner_io_max_bytes_per_second: float = sys.float_info.max
     replica_high_watermark_checkpoint_interval_ms: int = 5000
     producer_id_expiration_ms: int = 86_400_000
     producer_id_expiration_check_interval_ms: int = 600_000
@@ -119,7 +128,7 @@ def build(layers: Layers) -> ServerConfig:
     for name, value in values.items():
         attribute = name.replace(".", "_")
         if attribute in PLAIN_ATTRIBUTES:
-            attributes[attribute] = value
+            attributes[attribute] = tuple(value) if isinstance(value, list) else value
     attributes["node_id"] = _node_id(values)
     attributes["log_dirs"] = _log_dirs(values)
     attributes["max_connections_per_ip_overrides"] = _per_ip_overrides(values)
@@ -218,6 +227,7 @@ def _per_ip_overrides(values: Mapping[str, ConfigValue]) -> dict[str, int]:
 
 def _check_together(config: ServerConfig, values: Mapping[str, ConfigValue]) -> None:
     """Checks what no setting can be asked alone."""
+    config.check_group_limits()
     bound = config.queued_max_request_bytes
     if 0 < bound < config.socket_request_max_bytes:
         raise ConfigError(

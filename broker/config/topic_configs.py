@@ -10,10 +10,7 @@ from klamm.broker.config.validators import (
     one_of,
 )
 
-RETENTION = "klamm does not delete old segments yet."
 PREALLOCATE = "klamm lets files grow as they are written."
-REMOVAL = "klamm removes the files of a deleted topic at once."
-COMPACT = "klamm does not compact yet."
 TIER = "klamm has no tiered storage."
 
 DEFINITIONS: tuple[Definition, ...] = (
@@ -64,14 +61,12 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "-1",
         "Size of a partition above which its oldest segments are deleted, -1 for no bound.",
-        ignored=RETENTION,
     ),
     Definition(
         "retention.ms",
         ConfigType.LONG,
         "604800000",
         "Time for which closed segments are kept, -1 for ever.",
-        ignored=RETENTION,
         valid=at_least(-1),
     ),
     Definition(
@@ -93,7 +88,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "86400000",
         "Time for which a tombstone stays readable after compaction.",
-        ignored=COMPACT,
         valid=at_least(0),
     ),
     Definition(
@@ -101,7 +95,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "0",
         "Time for which a new record is not compacted.",
-        ignored=COMPACT,
         valid=at_least(0),
     ),
     Definition(
@@ -109,7 +102,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "9223372036854775807",
         "Time after which a record must have become eligible for compaction.",
-        ignored=COMPACT,
         valid=at_least(1),
     ),
     Definition(
@@ -117,7 +109,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LONG,
         "60000",
         "Pause between taking a file out of a log and removing it.",
-        ignored=REMOVAL,
         valid=at_least(0),
     ),
     Definition(
@@ -125,7 +116,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.DOUBLE,
         "0.5",
         "Share of uncompacted bytes from which the log is compacted.",
-        ignored=COMPACT,
         valid=between(0, 1),
     ),
     Definition(

@@ -9,9 +9,10 @@ A handler module has a docstring (key, versions, promise, deviations) and
 
 `handle` answers at once, or returns a `Pending` that is completed later, or is `async` and runs in
 a task of its own; then the connection handles no further request until it has ended. A handler
-whose requests may name thousands of partitions is a generator (`Steps`, see replies.py). None means
-that the client expects no reply. `error_response` is the same refusal for everything in the
-request: it is used when a handler fails, and by the hooks that tests set.
+whose requests may name thousands of partitions, or whose response may be long, is a generator
+(`Steps`, see replies.py): its response is encoded in steps, too. None means that the client expects
+no reply. `error_response` is the same refusal for everything in the request: it is used when a
+handler fails, and by the hooks that tests set.
 """
 
 from __future__ import annotations
@@ -27,19 +28,42 @@ from klamm.wire.registry import api
 from klamm.wire.schema import Message
 
 SERVED = (
+    "alter_partition_reassignments",
+    "alter_replica_log_dirs",
     "api_versions",
+    "consumer_group_describe",
+    "consumer_group_heartbeat",
     "create_partitions",
     "create_topics",
+    "delete_groups",
+    "delete_records",
     "delete_topics",
     "describe_cluster",
     "describe_configs",
+    "describe_groups",
+    "describe_log_dirs",
+    "describe_producers",
+    "describe_quorum",
     "describe_topic_partitions",
+    "elect_leaders",
     "fetch",
+    "find_coordinator",
+    "heartbeat",
     "init_producer_id",
+    "join_group",
+    "leave_group",
+    "list_config_resources",
+    "list_groups",
     "list_offsets",
+    "list_partition_reassignments",
     "metadata",
+    "offset_commit",
+    "offset_delete",
+    "offset_fetch",
     "offset_for_leader_epoch",
     "produce",
+    "sync_group",
+    "update_features",
 )
 
 

@@ -62,6 +62,8 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in image.features.items()
+            # One at level 0 is off.
+            if level > 0
         ],
     )
 

@@ -11,6 +11,7 @@ Version by version: 1 throttling after the reply · 2 flexible · 3 quota errors
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from klamm.broker.metadata.topics import (
@@ -19,6 +20,7 @@ from klamm.broker.metadata.topics import (
     partition_records,
     plan_new_partitions,
 )
+from klamm.broker.steps import Stepwise, collect, run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -39,49 +41,64 @@ async def handle(
     request: CreatePartitionsRequest, context: RequestContext
 ) -> CreatePartitionsResponse:
     controller = context.broker.controller
-    results = []
-    records: list[PartitionRecord] = []
-    grown = []
+    steps = context.broker.steps
     mentions = Counter(topic.name for topic in request.topics)
-    for name, count in mentions.items():
-        if count > 1:
-            results.append(refusal(name, ErrorCode.INVALID_REQUEST, "The topic is named twice."))
-    if request.timeout_ms < 0 and len(results) < len(mentions):
-        return error_response(request, ErrorCode.REQUEST_TIMED_OUT)
+    if request.timeout_ms < 0 and 1 in mentions.values():
+        return await steps.run(refuse_all(request, ErrorCode.REQUEST_TIMED_OUT))
     async with controller.lock:
-        for topic in request.topics:
+        growth = Growth(request, context)
+        await steps.run(growth.plan_all(mentions))
+        if growth.topics and not request.validate_only:
+            await controller.commit(growth.records)
+            await controller.open_partitions(growth.topics)
+    return CreatePartitionsResponse(results=growth.results)
+
+
+class Growth:
+    """Which topics of a request grow, and the records that make them grow."""
+
+    def __init__(self, request: CreatePartitionsRequest, context: RequestContext) -> None:
+        self._request = request
+        self._controller = context.broker.controller
+        self._directory_id = context.broker.logs.directory_id
+        self.results: list[CreatePartitionsTopicResult] = []
+        self.records: list[PartitionRecord] = []
+        self.topics: list[str] = []
+
+    def plan_all(self, mentions: Counter[str]) -> Stepwise[None]:
+        for name, count in mentions.items():
+            if count > 1:
+                self.results.append(
+                    refusal(name, ErrorCode.INVALID_REQUEST, "The topic is named twice.")
+                )
+                yield None
+        for topic in self._request.topics:
+            yield None
             if mentions[topic.name] > 1:
                 continue
             try:
-                records += plan(topic, context, RECORDS_PER_REQUEST_MAX - len(records))
+                records = self._plan(topic)
             except Refused as refused:
-                results.append(refusal(topic.name, refused.code, refused.message))
+                self.results.append(refusal(topic.name, refused.code, refused.message))
                 continue
-            results.append(CreatePartitionsTopicResult(name=topic.name))
-            grown.append(topic.name)
-        if grown and not request.validate_only:
-            await controller.commit(records)
-            for name in grown:
-                await controller.open_partitions(controller.image.topics[name])
-    return CreatePartitionsResponse(results=results)
+            self.records += yield from collect(records)
+            self.results.append(CreatePartitionsTopicResult(name=topic.name))
+            self.topics.append(topic.name)
 
-
-def plan(
-    topic: CreatePartitionsTopic, context: RequestContext, records_left: int
-) -> list[PartitionRecord]:
-    """Raises Refused."""
-    controller = context.broker.controller
-    existing = controller.image.topic(topic.name)
-    assignments = None
-    if topic.assignments is not None:
-        assignments = [assignment.broker_ids for assignment in topic.assignments]
-    replicas = plan_new_partitions(
-        existing, topic.count, assignments, controller.brokers, records_left
-    )
-    assert existing is not None
-    return partition_records(
-        existing.topic_id, len(existing.partitions), replicas, context.broker.logs.directory_id
-    )
+    def _plan(self, topic: CreatePartitionsTopic) -> Iterator[PartitionRecord]:
+        """Raises Refused."""
+        existing = self._controller.image.topic(topic.name)
+        assignments = None
+        if topic.assignments is not None:
+            assignments = [assignment.broker_ids for assignment in topic.assignments]
+        records_left = RECORDS_PER_REQUEST_MAX - len(self.records)
+        replicas = plan_new_partitions(
+            existing, topic.count, assignments, self._controller.brokers, records_left
+        )
+        assert existing is not None
+        return partition_records(
+            existing.topic_id, len(existing.partitions), replicas, self._directory_id
+        )
 
 
 def refusal(name: str, code: ErrorCode, message: str | None) -> CreatePartitionsTopicResult:
@@ -89,6 +106,11 @@ def refusal(name: str, code: ErrorCode, message: str | None) -> CreatePartitions
 
 
 def error_response(request: CreatePartitionsRequest, code: ErrorCode) -> CreatePartitionsResponse:
-    return CreatePartitionsResponse(
-        results=[refusal(topic.name, code, None) for topic in request.topics]
-    )
+    return run_inline(refuse_all(request, code))
+
+
+def refuse_all(
+    request: CreatePartitionsRequest, code: ErrorCode
+) -> Stepwise[CreatePartitionsResponse]:
+    refused = (refusal(topic.name, code, None) for topic in request.topics)
+    return CreatePartitionsResponse(results=(yield from collect(refused)))

@@ -13,14 +13,18 @@ replication factor and configs in the reply · 6 quota errors · 7 topic ids.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
-
-import trio
 
 from klamm.broker.config import effective_topic_configs
 from klamm.broker.controller import NewTopic
-from klamm.broker.metadata.topics import METADATA_TOPIC, USE_DEFAULT, Refused
+from klamm.broker.metadata.topics import (
+    METADATA_TOPIC,
+    PARTITIONS_PER_REQUEST_MAX,
+    USE_DEFAULT,
+    Refused,
+)
+from klamm.broker.steps import Stepwise, collect, run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.create_topics import (
     CreatableTopic,
@@ -37,46 +41,75 @@ if TYPE_CHECKING:
 API_KEY = 19
 VERSIONS = (2, 7)
 
-# Beyond it, nothing of the request is looked at.
-PARTITIONS_PER_REQUEST_MAX = 10_000
-
 
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
     controller = context.broker.controller
-    results: list[CreatableTopicResult] = []
-    accepted: dict[str, Sequence[Message]] = {}
+    steps = context.broker.steps
     mentions = Counter(topic.name for topic in request.topics)
-    wanted = [
+    possible = (
         topic
         for topic in request.topics
         if mentions[topic.name] == 1 and topic.name != METADATA_TOPIC
-    ]
+    )
+    wanted = await steps.run(collect(possible))
     if wanted and request.timeout_ms < 0:
-        return error_response(request, ErrorCode.REQUEST_TIMED_OUT)
-    partitions = sum(partition_count(topic, context) for topic in wanted)
+        return await steps.run(refuse_all(request, ErrorCode.REQUEST_TIMED_OUT))
+    counts = (partition_count(topic, context) for topic in wanted)
+    partitions = sum(await steps.run(collect(counts)))
     if partitions > PARTITIONS_PER_REQUEST_MAX:
         problem = f"{partitions} partitions in one request; {PARTITIONS_PER_REQUEST_MAX} may be."
-        return error_response(request, ErrorCode.POLICY_VIOLATION, problem)
+        return await steps.run(refuse_all(request, ErrorCode.POLICY_VIOLATION, problem))
     async with controller.lock:
-        for topic in wanted:
-            await trio.lowlevel.checkpoint()
-            try:
-                new_topic = plan(topic, context)
-            except Refused as refused:
-                results.append(refusal(topic.name, refused.code, refused.message))
-                continue
-            accepted[topic.name] = new_topic.records
-            results.append(success(new_topic, context))
-        if accepted and not request.validate_only:
-            await controller.create_topics(accepted)
+        creation = Creation(context)
+        await steps.run(creation.plan_all(wanted))
+        if creation.accepted and not request.validate_only:
+            await controller.create_topics(creation.accepted)
+    impossible = await steps.run(collect(refuse_impossible(mentions)))
+    return CreateTopicsResponse(topics=creation.results + impossible)
+
+
+def refuse_impossible(mentions: Counter[str]) -> Iterator[CreatableTopicResult]:
     for name, count in mentions.items():
         if count > 1:
-            results.append(refusal(name, ErrorCode.INVALID_REQUEST, "The topic is named twice."))
+            yield refusal(name, ErrorCode.INVALID_REQUEST, "The topic is named twice.")
         elif name == METADATA_TOPIC:
-            results.append(
-                refusal(name, ErrorCode.INVALID_REQUEST, f"{METADATA_TOPIC} is the broker's own.")
-            )
-    return CreateTopicsResponse(topics=results)
+            yield refusal(name, ErrorCode.INVALID_REQUEST, f"{METADATA_TOPIC} is the broker's own.")
+
+
+class Creation:
+    """Which topics of a request can be made, and what the reply says of each."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self.results: list[CreatableTopicResult] = []
+        self.accepted: dict[str, Iterable[Message]] = {}
+        # Most topics of a request set the same or nothing: then they share what the reply lists.
+        self._listed: dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]] = {}
+
+    def plan_all(self, topics: Iterable[CreatableTopic]) -> Stepwise[None]:
+        for topic in topics:
+            yield None
+            try:
+                new_topic = plan(topic, self._context)
+            except Refused as refused:
+                self.results.append(refusal(topic.name, refused.code, refused.message))
+                continue
+            self.accepted[topic.name] = new_topic.records
+            self.results.append(self._success(new_topic))
+
+    def _success(self, new_topic: NewTopic) -> CreatableTopicResult:
+        key = frozenset(new_topic.configs.items())
+        configs = self._listed.get(key)
+        if configs is None:
+            configs = self._listed[key] = listed_configs(new_topic, self._context)
+        return CreatableTopicResult(
+            name=new_topic.name,
+            topic_id=new_topic.topic_id,
+            error_message=None,
+            num_partitions=len(new_topic.replicas),
+            replication_factor=len(new_topic.replicas[0]),
+            configs=configs,
+        )
 
 
 def partition_count(topic: CreatableTopic, context: RequestContext) -> int:
@@ -99,33 +132,29 @@ def plan(topic: CreatableTopic, context: RequestContext) -> NewTopic:
     )
 
 
-def success(new_topic: NewTopic, context: RequestContext) -> CreatableTopicResult:
-    return CreatableTopicResult(
-        name=new_topic.name,
-        topic_id=new_topic.topic_id,
-        error_message=None,
-        num_partitions=len(new_topic.replicas),
-        replication_factor=len(new_topic.replicas[0]),
-        configs=[
-            CreatableTopicConfigs(
-                name=entry.name,
-                value=entry.value,
-                read_only=entry.read_only,
-                config_source=entry.config_source,
-                is_sensitive=entry.is_sensitive,
-            )
-            for entry in effective_topic_configs(context.broker.config, new_topic.configs)
-        ],
-    )
+def listed_configs(new_topic: NewTopic, context: RequestContext) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.config_source,
+            is_sensitive=entry.is_sensitive,
+        )
+        for entry in effective_topic_configs(context.broker.config, new_topic.configs)
+    ]
 
 
 def refusal(name: str, code: ErrorCode, message: str | None) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=code, error_message=message, configs=[])
 
 
-def error_response(
+def error_response(request: CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse:
+    return run_inline(refuse_all(request, code))
+
+
+def refuse_all(
     request: CreateTopicsRequest, code: ErrorCode, message: str | None = None
-) -> CreateTopicsResponse:
-    return CreateTopicsResponse(
-        topics=[refusal(topic.name, code, message) for topic in request.topics]
-    )
+) -> Stepwise[CreateTopicsResponse]:
+    refused = (refusal(topic.name, code, message) for topic in request.topics)
+    return CreateTopicsResponse(topics=(yield from collect(refused)))

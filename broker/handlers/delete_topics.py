@@ -12,12 +12,13 @@ Version by version: 2 throttling after the reply · 3 TOPIC_DELETION_DISABLED ·
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from klamm.broker.metadata.image import MetadataImage, TopicState
 from klamm.broker.metadata.topics import removal_record
+from klamm.broker.steps import Stepwise, collect, run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -36,34 +37,40 @@ DELETION_DISABLED_FROM = 3
 
 
 async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
-    if not context.broker.config.delete_topic_enable:
-        disabled = context.api_version >= DELETION_DISABLED_FROM
-        return error_response(
-            request,
-            ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST,
-        )
-    if request.timeout_ms < 0:
-        return error_response(request, ErrorCode.REQUEST_TIMED_OUT)
     controller = context.broker.controller
+    steps = context.broker.steps
+    refusal = refusal_of_all(request, context)
+    if refusal is not None:
+        return await steps.run(refuse_all(request, refusal))
     async with controller.lock:
-        deletion = Deletion(request, controller.image)
-        topics = list(deletion.topics.values())
-        if topics:
+        deletion = Deletion()
+        await steps.run(deletion.plan(request, controller.image))
+        if deletion.topics:
             await controller.delete_topics(
-                [removal_record(topic) for topic in topics], [topic.topic_id for topic in topics]
+                map(removal_record, deletion.topics.values()), deletion.topics
             )
     return DeleteTopicsResponse(responses=deletion.results)
+
+
+def refusal_of_all(request: DeleteTopicsRequest, context: RequestContext) -> ErrorCode | None:
+    if not context.broker.config.delete_topic_enable:
+        disabled = context.api_version >= DELETION_DISABLED_FROM
+        return ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
+    return ErrorCode.REQUEST_TIMED_OUT if request.timeout_ms < 0 else None
 
 
 class Deletion:
     """Which topics a request means: by name or by id, each once."""
 
-    def __init__(self, request: DeleteTopicsRequest, image: MetadataImage) -> None:
+    def __init__(self) -> None:
         self.results: list[DeletableTopicResult] = []
         self.topics: dict[UUID, TopicState] = {}
+
+    def plan(self, request: DeleteTopicsRequest, image: MetadataImage) -> Stepwise[None]:
         names: Counter[str] = Counter(request.topic_names)
         ids: Counter[UUID] = Counter()
         for asked in request.topics:
+            yield None
             if asked.name is None and asked.topic_id == ZERO_UUID:
                 self._refuse(None, ZERO_UUID, "Neither a name nor an id is given.")
             elif asked.name is None:
@@ -72,24 +79,23 @@ class Deletion:
                 names[asked.name] += 1
             else:
                 self._refuse(asked.name, asked.topic_id, "Both a name and an id are given.")
-        for name in self._once(names):
-            self._by_name(name, image, ids)
-        for topic_id in self._once(ids):
-            self._by_id(topic_id, image)
+        for name, count in names.items():
+            yield None
+            if count > 1:
+                self._refuse(name, ZERO_UUID, "The name is given twice.")
+            else:
+                self._by_name(name, image, ids)
+        for topic_id, count in ids.items():
+            yield None
+            if count > 1:
+                self._refuse(None, topic_id, "The id is given twice.")
+            else:
+                self._by_id(topic_id, image)
         for topic in self.topics.values():
+            yield None
             self.results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
 
-    def _once(self, mentions: Counter[str] | Counter[UUID]) -> Iterator[str | UUID]:
-        for key, count in mentions.items():
-            if count == 1:
-                yield key
-            elif isinstance(key, UUID):
-                self._refuse(None, key, "The id is given twice.")
-            else:
-                self._refuse(key, ZERO_UUID, "The name is given twice.")
-
-    def _by_name(self, name: str | UUID, image: MetadataImage, ids: Counter[UUID]) -> None:
-        assert isinstance(name, str)
+    def _by_name(self, name: str, image: MetadataImage, ids: Counter[UUID]) -> None:
         topic = image.topics.get(name)
         if topic is None:
             self._refuse(
@@ -104,8 +110,7 @@ class Deletion:
         else:
             self.topics[topic.topic_id] = topic
 
-    def _by_id(self, topic_id: str | UUID, image: MetadataImage) -> None:
-        assert isinstance(topic_id, UUID)
+    def _by_id(self, topic_id: UUID, image: MetadataImage) -> None:
         topic = image.topics_by_id.get(topic_id)
         if topic is None:
             self._refuse(None, topic_id, "There is no such topic.", ErrorCode.UNKNOWN_TOPIC_ID)
@@ -127,11 +132,14 @@ class Deletion:
 
 
 def error_response(request: DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse:
-    asked = [(name, ZERO_UUID) for name in request.topic_names]
-    asked_by_id = [(topic.name, topic.topic_id) for topic in request.topics]
-    return DeleteTopicsResponse(
-        responses=[
-            DeletableTopicResult(name=name, topic_id=topic_id, error_code=code)
-            for name, topic_id in [*asked, *asked_by_id]
-        ]
+    return run_inline(refuse_all(request, code))
+
+
+def refuse_all(request: DeleteTopicsRequest, code: ErrorCode) -> Stepwise[DeleteTopicsResponse]:
+    named = ((name, ZERO_UUID) for name in request.topic_names)
+    others = ((topic.name, topic.topic_id) for topic in request.topics)
+    refused = (
+        DeletableTopicResult(name=name, topic_id=topic_id, error_code=code)
+        for name, topic_id in chain(named, others)
     )
+    return DeleteTopicsResponse(responses=(yield from collect(refused)))

@@ -19,8 +19,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import trio
-
 from klamm.broker.config.describe import (
     describe_broker,
     describe_broker_defaults,
@@ -32,6 +30,8 @@ from klamm.broker.config.entry import ConfigEntry
 from klamm.broker.config.errors import ConfigError, shown
 from klamm.broker.config.loggers import describe_loggers
 from klamm.broker.metadata.topics import Refused, check_topic_name
+from klamm.broker.replies import Steps
+from klamm.broker.steps import Stepwise, collect, run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -54,23 +54,19 @@ TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 ENTRIES_MAX = 200_000
 TOO_MUCH = f"The reply would have more than {ENTRIES_MAX} entries; ask for fewer resources at once."
 UNKNOWN_TYPE = "A resource has a type without settings, so the whole request is invalid."
-# Describing a resource takes some tens of microseconds; others get their turn after this many.
-RESOURCES_PER_TURN = 64
 
 
-async def handle(
+def handle(
     request: DescribeConfigsRequest, context: RequestContext
-) -> DescribeConfigsResponse:
+) -> Steps[DescribeConfigsResponse]:
     if any(resource.resource_type not in DESCRIBERS for resource in request.resources):
-        return error_response(request, ErrorCode.INVALID_REQUEST, UNKNOWN_TYPE)
+        return (yield from refuse_all(request, ErrorCode.INVALID_REQUEST, UNKNOWN_TYPE))
     description = Description(request, context.broker)
     results = []
-    for number, resource in enumerate(request.resources, 1):
-        results.append(description.result(resource))
+    for resource in request.resources:
+        results.append((yield from description.result(resource)))
         if description.entry_count > ENTRIES_MAX:
-            return error_response(request, ErrorCode.INVALID_REQUEST, TOO_MUCH)
-        if number % RESOURCES_PER_TURN == 0:
-            await trio.lowlevel.checkpoint()
+            return (yield from refuse_all(request, ErrorCode.INVALID_REQUEST, TOO_MUCH))
     return DescribeConfigsResponse(results=results)
 
 
@@ -84,7 +80,8 @@ class Description:
         self._shaped: dict[ConfigEntry, DescribeConfigsResourceResult] = {}
         self.entry_count = 0
 
-    def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+    def result(self, resource: DescribeConfigsResource) -> Stepwise[DescribeConfigsResult]:
+        yield None
         try:
             entries = DESCRIBERS[resource.resource_type](resource.resource_name, self._broker)
         except Refused as refused:
@@ -101,7 +98,7 @@ class Description:
             error_message="",
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
-            configs=[self._shape(entry) for entry in entries],
+            configs=(yield from collect(map(self._shape, entries))),
         )
 
     def _shape(self, entry: ConfigEntry) -> DescribeConfigsResourceResult:
@@ -200,9 +197,12 @@ def refusal(
     )
 
 
-def error_response(
+def error_response(request: DescribeConfigsRequest, code: ErrorCode) -> DescribeConfigsResponse:
+    return run_inline(refuse_all(request, code))
+
+
+def refuse_all(
     request: DescribeConfigsRequest, code: ErrorCode, message: str | None = None
-) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(
-        results=[refusal(resource, code, message) for resource in request.resources]
-    )
+) -> Stepwise[DescribeConfigsResponse]:
+    refused = (refusal(resource, code, message) for resource in request.resources)
+    return DescribeConfigsResponse(results=(yield from collect(refused)))

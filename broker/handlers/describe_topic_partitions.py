@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from klamm.broker.authorized_operations import TOPIC_OPERATIONS
 from klamm.broker.metadata.image import PartitionState, TopicState
 from klamm.broker.metadata.topics import INTERNAL_TOPICS, unknown_topic_code
+from klamm.broker.replies import Steps
+from klamm.broker.steps import Stepwise, collect, run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -31,22 +33,25 @@ VERSIONS = (0, 0)
 
 def handle(
     request: DescribeTopicPartitionsRequest, context: RequestContext
-) -> DescribeTopicPartitionsResponse:
+) -> Steps[DescribeTopicPartitionsResponse]:
     image = context.broker.metadata.image
     cursor = request.cursor
     wants_all = not request.topics
     if any(not topic.name for topic in request.topics):
         # Kafka fails as a whole over a name that can't be a resource's.
-        return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return (yield from refuse_all(request, ErrorCode.UNKNOWN_SERVER_ERROR))
     names = set(image.topics) if wants_all else {topic.name for topic in request.topics}
+    yield None
     if cursor is not None:
         if cursor.partition_index < 0 or not (wants_all or cursor.topic_name in names):
-            return error_response(request, ErrorCode.INVALID_REQUEST)
+            return (yield from refuse_all(request, ErrorCode.INVALID_REQUEST))
         names = {name for name in names if name >= cursor.topic_name}
     limit = context.broker.config.max_request_partition_size_limit
     left = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
+    yield None
     for name in sorted(names):
+        yield None
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
@@ -56,7 +61,7 @@ def handle(
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
         described = topic.partitions[first : first + left]
-        response.topics.append(known_topic(topic, described))
+        response.topics.append((yield from known_topic(topic, described)))
         left -= len(described)
         if first + len(described) < len(topic.partitions):
             response.next_cursor = Cursor(topic_name=name, partition_index=first + len(described))
@@ -66,23 +71,24 @@ def handle(
 
 def known_topic(
     topic: TopicState, partitions: list[PartitionState]
-) -> DescribeTopicPartitionsResponseTopic:
+) -> Stepwise[DescribeTopicPartitionsResponseTopic]:
+    described = (
+        DescribeTopicPartitionsResponsePartition(
+            partition_index=state.index,
+            leader_id=state.leader,
+            leader_epoch=state.leader_epoch,
+            replica_nodes=state.replicas,
+            isr_nodes=state.isr,
+            eligible_leader_replicas=[],
+            last_known_elr=[],
+        )
+        for state in partitions
+    )
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[
-            DescribeTopicPartitionsResponsePartition(
-                partition_index=state.index,
-                leader_id=state.leader,
-                leader_epoch=state.leader_epoch,
-                replica_nodes=state.replicas,
-                isr_nodes=state.isr,
-                eligible_leader_replicas=[],
-                last_known_elr=[],
-            )
-            for state in partitions
-        ],
+        partitions=(yield from collect(described)),
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
@@ -99,10 +105,15 @@ def unknown_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
 def error_response(
     request: DescribeTopicPartitionsRequest, code: ErrorCode
 ) -> DescribeTopicPartitionsResponse:
+    return run_inline(refuse_all(request, code))
+
+
+def refuse_all(
+    request: DescribeTopicPartitionsRequest, code: ErrorCode
+) -> Stepwise[DescribeTopicPartitionsResponse]:
     """The reply has no error of its own: every topic that was named carries it."""
-    return DescribeTopicPartitionsResponse(
-        topics=[
-            DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)
-            for topic in request.topics
-        ]
+    refused = (
+        DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)
+        for topic in request.topics
     )
+    return DescribeTopicPartitionsResponse(topics=(yield from collect(refused)))

@@ -43,7 +43,7 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 def handle(request: FetchRequest, context: RequestContext) -> Steps[FetchResponse]:
     broker = context.broker
     version = context.api_version
-    scope = begin_fetch(
+    scope = yield from begin_fetch(
         broker.fetch_sessions, request, uses_topic_ids=version >= TOPIC_IDS_FROM, now=broker.now()
     )
     if scope.error is not ErrorCode.NONE:
@@ -68,10 +68,8 @@ def handle(request: FetchRequest, context: RequestContext) -> Steps[FetchRespons
     if read.knows_any and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         read.release()
         return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-    if request.max_wait_ms > 0 and not read.is_satisfied:
-        read.read_what_changed_meanwhile()
     if request.max_wait_ms <= 0 or read.is_satisfied:
-        return read.response()
+        return (yield from read.response())
     return ParkedFetch(read, broker, request.max_wait_ms / 1000).pending
 
 

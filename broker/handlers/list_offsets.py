@@ -14,10 +14,10 @@ Version by version: 1 one offset instead of several · 2 isolation level · 4 le
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from klamm.broker.replies import Steps, Work
+from klamm.broker.replies import Steps
+from klamm.broker.steps import Stepwise, run_inline
 from klamm.log.errors import LogError, StorageError
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.list_offsets import (
@@ -57,8 +57,8 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 def handle(request: ListOffsetsRequest, context: RequestContext) -> Steps[ListOffsetsResponse]:
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-        return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-    duplicates = find_duplicates(request)
+        return (yield from refuse_all(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+    duplicates = yield from find_duplicates(request)
     topics: dict[str, ListOffsetsTopicResponse] = {}
     for topic in request.topics:
         response = topics.setdefault(topic.name, ListOffsetsTopicResponse(name=topic.name))
@@ -86,7 +86,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> Steps[ListOf
     return ListOffsetsResponse(topics=[topic for topic in topics.values() if topic.partitions])
 
 
-def find_duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:
+def find_duplicates(request: ListOffsetsRequest) -> Stepwise[set[tuple[str, int]]]:
     seen: set[tuple[str, int]] = set()
     duplicates = set()
     for topic in request.topics:
@@ -95,12 +95,13 @@ def find_duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:
             if key in seen:
                 duplicates.add(key)
             seen.add(key)
+            yield None
     return duplicates
 
 
 def list_offset(
     topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, context: RequestContext
-) -> Generator[Work | None, Any, ListOffsetsPartitionResponse]:
+) -> Stepwise[ListOffsetsPartitionResponse]:
     timestamp = asked.timestamp
     if timestamp < EARLIEST and context.api_version < SINCE_VERSION.get(timestamp, 1 << 15):
         raise LogError(ErrorCode.UNSUPPORTED_VERSION)
@@ -126,9 +127,7 @@ def end_of(partition: Partition, request: ListOffsetsRequest) -> int:
     return log.high_watermark
 
 
-def locate(
-    partition: Partition, timestamp: int, end: int
-) -> Generator[Work | None, Any, tuple[int, int, int]]:
+def locate(partition: Partition, timestamp: int, end: int) -> Stepwise[tuple[int, int, int]]:
     """Timestamp, offset and leader epoch of the answer; -1 each where there is none."""
     log = partition.log
     if timestamp == LATEST:
@@ -148,17 +147,19 @@ def locate(
 
 
 def error_response(request: ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse:
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    ListOffsetsPartitionResponse(
-                        partition_index=partition.partition_index, error_code=code
-                    )
-                    for partition in topic.partitions
-                ],
+    return run_inline(refuse_all(request, code))
+
+
+def refuse_all(request: ListOffsetsRequest, code: ErrorCode) -> Stepwise[ListOffsetsResponse]:
+    response = ListOffsetsResponse()
+    for topic in request.topics:
+        refused = ListOffsetsTopicResponse(name=topic.name)
+        response.topics.append(refused)
+        for partition in topic.partitions:
+            refused.partitions.append(
+                ListOffsetsPartitionResponse(
+                    partition_index=partition.partition_index, error_code=code
+                )
             )
-            for topic in request.topics
-        ]
-    )
+            yield None
+    return response

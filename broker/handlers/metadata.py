@@ -13,12 +13,16 @@ in the reply · 12 lookup by topic id · 13 error of the whole reply (KIP-1102).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from klamm.broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from klamm.broker.metadata.image import TopicState
+from klamm.broker.metadata.image import MetadataImage, TopicState
 from klamm.broker.metadata.topics import INTERNAL_TOPICS, unknown_topic_code
+from klamm.broker.replies import Steps
+from klamm.broker.steps import Stepwise, collect, run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.metadata import (
     MetadataRequest,
@@ -38,53 +42,68 @@ VERSIONS = (0, 13)
 LOOKUP_BY_ID_FROM = 12
 
 
-def handle(
-    request: MetadataRequest, context: RequestContext
-) -> MetadataResponse | Awaitable[MetadataResponse]:
-    if not is_legal(request, context.api_version):
-        return error_response(request, ErrorCode.INVALID_REQUEST)
-    if any(topic.name is None and topic.topic_id == ZERO_UUID for topic in request.topics or ()):
-        # Neither a name nor an id: Kafka finds no better code for it.
-        return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-    missing = missing_topics(request, context)
+@dataclass(slots=True)
+class Asked:
+    """The topics that a request asks for, each once."""
+
+    all: bool
+    names: dict[str, None] = field(default_factory=dict)
+    ids: dict[UUID, None] = field(default_factory=dict)
+    # Some topic has no name, or neither name nor id.
+    lacks_name: bool = False
+    lacks_both: bool = False
+
+
+def handle(request: MetadataRequest, context: RequestContext) -> Steps[MetadataResponse]:
+    asked = yield from look_at(request, context.api_version)
+    if context.api_version < LOOKUP_BY_ID_FROM and (asked.ids or asked.lacks_name):
+        # Versions 10 and 11 have the field for ids already, but it may not be used yet.
+        return (yield from refuse_all(request, ErrorCode.INVALID_REQUEST))
+    if asked.lacks_both:
+        # Kafka finds no better code for it.
+        return (yield from refuse_all(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+    missing = missing_topics(request, asked, context)
     if missing:
-        return create_then_describe(request, context, missing)
-    return describe(request, context)
+        return create_then_describe(request, asked, context, missing)
+    return (yield from describe(request, asked, context))
 
 
-def is_legal(request: MetadataRequest, version: int) -> bool:
-    """Versions 10 and 11 have the field for ids already, but it may not be used yet."""
-    if version >= LOOKUP_BY_ID_FROM or request.topics is None:
-        return True
-    return all(topic.name is not None and topic.topic_id == ZERO_UUID for topic in request.topics)
+def look_at(request: MetadataRequest, version: int) -> Stepwise[Asked]:
+    asked = Asked(all=request.topics is None or (version == 0 and not request.topics))
+    for topic in request.topics or ():
+        if topic.name is not None:
+            asked.names[topic.name] = None
+        else:
+            asked.lacks_name = True
+        if topic.topic_id != ZERO_UUID:
+            asked.ids[topic.topic_id] = None
+        elif topic.name is None:
+            asked.lacks_both = True
+        yield None
+    return asked
 
 
-def wants_all(request: MetadataRequest, version: int) -> bool:
-    return request.topics is None or (version == 0 and not request.topics)
-
-
-def missing_topics(request: MetadataRequest, context: RequestContext) -> list[str]:
+def missing_topics(request: MetadataRequest, asked: Asked, context: RequestContext) -> list[str]:
     """Topics to be made because somebody asked for them by name."""
     broker = context.broker
-    if wants_all(request, context.api_version):
+    if asked.all or asked.ids:
         return []
     if not (request.allow_auto_topic_creation and broker.config.auto_create_topics_enable):
         return []
-    topics = request.topics or []
-    if any(topic.topic_id != ZERO_UUID for topic in topics):
-        return []
     known = broker.metadata.image.topics
-    return list(dict.fromkeys(t.name for t in topics if t.name is not None and t.name not in known))
+    return [name for name in asked.names if name not in known]
 
 
 async def create_then_describe(
-    request: MetadataRequest, context: RequestContext, missing: Iterable[str]
+    request: MetadataRequest, asked: Asked, context: RequestContext, missing: Iterable[str]
 ) -> MetadataResponse:
     await context.broker.controller.auto_create(missing)
-    return describe(request, context)
+    return await context.broker.steps.run(describe(request, asked, context))
 
 
-def describe(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+def describe(
+    request: MetadataRequest, asked: Asked, context: RequestContext
+) -> Stepwise[MetadataResponse]:
     broker = context.broker
     host, port = broker.advertised_address(context.connection)
     response = MetadataResponse(
@@ -95,7 +114,7 @@ def describe(request: MetadataRequest, context: RequestContext) -> MetadataRespo
         ],
         cluster_id=broker.cluster_id,
         controller_id=broker.node_id,
-        topics=described_topics(request, context),
+        topics=(yield from described_topics(asked, broker.metadata.image)),
     )
     if request.include_topic_authorized_operations:
         for topic in response.topics:
@@ -106,48 +125,61 @@ def describe(request: MetadataRequest, context: RequestContext) -> MetadataRespo
     return response
 
 
-def described_topics(
-    request: MetadataRequest, context: RequestContext
-) -> list[MetadataResponseTopic]:
-    image = context.broker.metadata.image
-    if wants_all(request, context.api_version):
-        return [known_topic(topic) for topic in image.topics.values()]
-    asked = request.topics or []
-    ids = list(dict.fromkeys(t.topic_id for t in asked if t.topic_id != ZERO_UUID))
-    if ids:
+def described_topics(asked: Asked, image: MetadataImage) -> Stepwise[list[MetadataResponseTopic]]:
+    if asked.all:
+        # A copy, because topics may come and go between two steps.
+        return (yield from known_topics(list(image.topics.values())))
+    known = []
+    unknown = []
+    if asked.ids:
         # Names beside ids are not looked at, as in Kafka.
-        unknown = [
+        for topic_id in asked.ids:
+            topic = image.topics_by_id.get(topic_id)
+            if topic is not None:
+                known.append(topic)
+            else:
+                unknown.append(unknown_id(topic_id))
+            yield None
+        return unknown + (yield from known_topics(known))
+    for name in asked.names:
+        topic = image.topics.get(name)
+        if topic is not None:
+            known.append(topic)
+        else:
+            unknown.append(unknown_topic(name))
+        yield None
+    return (yield from known_topics(known)) + unknown
+
+
+def known_topics(topics: list[TopicState]) -> Stepwise[list[MetadataResponseTopic]]:
+    described = []
+    for topic in topics:
+        partitions = []
+        for state in topic.partitions:
+            partitions.append(
+                MetadataResponsePartition(
+                    partition_index=state.index,
+                    leader_id=state.leader,
+                    leader_epoch=state.leader_epoch,
+                    replica_nodes=state.replicas,
+                    isr_nodes=state.isr,
+                )
+            )
+            yield None
+        described.append(
             MetadataResponseTopic(
-                error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
+                name=topic.name,
+                topic_id=topic.topic_id,
+                is_internal=topic.name in INTERNAL_TOPICS,
+                partitions=partitions,
             )
-            for topic_id in ids
-            if topic_id not in image.topics_by_id
-        ]
-        return unknown + [
-            known_topic(image.topics_by_id[topic_id])
-            for topic_id in ids
-            if topic_id in image.topics_by_id
-        ]
-    names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
-    known = [known_topic(image.topics[name]) for name in names if name in image.topics]
-    return known + [unknown_topic(name) for name in names if name not in image.topics]
+        )
+    return described
 
 
-def known_topic(topic: TopicState) -> MetadataResponseTopic:
+def unknown_id(topic_id: UUID) -> MetadataResponseTopic:
     return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[
-            MetadataResponsePartition(
-                partition_index=state.index,
-                leader_id=state.leader,
-                leader_epoch=state.leader_epoch,
-                replica_nodes=state.replicas,
-                isr_nodes=state.isr,
-            )
-            for state in topic.partitions
-        ],
+        error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
     )
 
 
@@ -159,10 +191,12 @@ def unknown_topic(name: str) -> MetadataResponseTopic:
 
 
 def error_response(request: MetadataRequest, code: ErrorCode) -> MetadataResponse:
-    return MetadataResponse(
-        topics=[
-            MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
-            for topic in request.topics or []
-        ],
-        error_code=code,
+    return run_inline(refuse_all(request, code))
+
+
+def refuse_all(request: MetadataRequest, code: ErrorCode) -> Stepwise[MetadataResponse]:
+    refused = (
+        MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
+        for topic in request.topics or []
     )
+    return MetadataResponse(topics=(yield from collect(refused)), error_code=code)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from klamm.broker.replies import Steps
 from klamm.log.errors import LogError
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.offset_for_leader_epoch import (
@@ -31,18 +32,15 @@ VERSIONS = (2, 4)
 
 def handle(
     request: OffsetForLeaderEpochRequest, context: RequestContext
-) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[
-                    end_offset(topic.topic, partition, context) for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+) -> Steps[OffsetForLeaderEpochResponse]:
+    response = OffsetForLeaderEpochResponse()
+    for topic in request.topics:
+        result = OffsetForLeaderTopicResult(topic=topic.topic)
+        response.topics.append(result)
+        for partition in topic.partitions:
+            result.partitions.append(end_offset(topic.topic, partition, context))
+            yield None
+    return response
 
 
 def end_offset(

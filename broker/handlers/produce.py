@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from klamm.broker.metadata.topics import INTERNAL_TOPICS
 from klamm.broker.produce_attempts import Attempt, TopicAttempts, one_attempt_each
-from klamm.broker.replies import Pending, Steps
+from klamm.broker.replies import Steps, complete_after
+from klamm.broker.steps import Stepwise
 from klamm.log.errors import LogError
 from klamm.log.validate import check_request_shape, is_transactional, needs_opening
 from klamm.wire.errors import ErrorCode
@@ -36,7 +37,6 @@ from klamm.wire.records.batch import ATTRIBUTES_OFFSET, TRANSACTIONAL_MASK
 
 if TYPE_CHECKING:
     from klamm.broker.context import RequestContext
-    from klamm.broker.flusher import Flusher
     from klamm.broker.partition import Partition
     from klamm.log.partition_log import AppendResult, PartitionLog
 
@@ -64,9 +64,10 @@ WITHOUT_LOG_START = frozenset(
 def handle(request: ProduceRequest, context: RequestContext) -> Steps[ProduceResponse]:
     production = Production(request, context)
     yield from production.look_at_all()
-    refusal = production.find_refusal_of_all()
-    if refusal is not None:
-        return production.refuse_all(refusal)
+    if production.is_suspect:
+        refusal = yield from production.find_refusal_of_all()
+        if refusal is not None:
+            return production.refuse_all(refusal)
     for attempt in production.to_be_opened:
         yield partial(
             attempt.open_records,
@@ -100,14 +101,12 @@ class Production:
                 attempts.append(self._attempt(topic, data))
                 yield None
             topics.append((topic, attempts))
-        self.topics = one_attempt_each(topics)
+        self.topics = yield from one_attempt_each(topics)
         return None
 
-    def find_refusal_of_all(self) -> LogError | None:
+    def find_refusal_of_all(self) -> Stepwise[LogError | None]:
         """Two things refuse the whole request, before anybody looks for topics: a batch that can't
         even begin, and a transactional one without a transactional id."""
-        if not self.is_suspect:
-            return None
         for topic in self.request.topic_data:
             for data in topic.partition_data:
                 try:
@@ -117,6 +116,7 @@ class Production:
                         return None
                 except LogError as error:
                     return error
+                yield None
         return None
 
     def refuse_all(self, error: LogError) -> ProduceResponse | None:
@@ -149,7 +149,8 @@ class Production:
                     ErrorCode.INVALID_TOPIC_EXCEPTION, "internal topics are written by the broker"
                 )
         except LogError as error:
-            attempt.error = error
+            # What led to it is of no interest, and costs more than the request.
+            attempt.error = error.with_traceback(None)
             self.is_suspect = True
         else:
             if records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_MASK:
@@ -176,7 +177,8 @@ class Production:
             return None
         if not self.unsynced:
             return response
-        return _reply_when_synced(response, self.unsynced, flusher)
+        waits = [partial(flusher.call_when_synced, log) for log in self.unsynced]
+        return complete_after(response, waits)
 
     def _append(self, attempt: Attempt) -> PartitionProduceResponse:
         if attempt.error is not None:
@@ -244,23 +246,6 @@ def _refusal(index: int, error: LogError) -> PartitionProduceResponse:
         ],
         error_message=error.message if error.record_errors else None,
     )
-
-
-def _reply_when_synced(
-    response: ProduceResponse, logs: list[PartitionLog], flusher: Flusher
-) -> Pending[ProduceResponse]:
-    pending: Pending[ProduceResponse] = Pending()
-    left = len(logs)
-
-    def synced() -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            pending.complete(response)
-
-    for log in logs:
-        flusher.call_when_synced(log, synced)
-    return pending
 
 
 def error_response(request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:

@@ -80,6 +80,10 @@ class MetadataImage:
         """What is stored for any kind of resource, by its number in the config APIs."""
         return self._configs.get((resource_type, name), NO_CONFIGS)
 
+    def configured(self, resource_type: int) -> list[str]:
+        """The names of the resources of one kind for which something is stored."""
+        return [name for kind, name in self._configs if kind == resource_type]
+
     def colliding_topic(self, name: str) -> str | None:
         """A topic whose name differs from `name` only in '.' and '_'."""
         if "." not in name and "_" not in name:

@@ -6,17 +6,20 @@ batch is all or nothing, so a topic is never half there after a crash.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count
 
 from klamm.broker.flusher import Flusher
 from klamm.broker.metadata.image import REPLAY, MetadataImage
 from klamm.broker.metadata.records import decode_metadata_record, encode_metadata_record
+from klamm.broker.steps import StepRunner, Stepwise, collect
 from klamm.log.append_origin import AppendOrigin
 from klamm.log.errors import InconsistentDirectoryError
 from klamm.log.partition_log import PartitionLog
 from klamm.wire.errors import WireError
+from klamm.wire.messages.stored.metadata import RemoveTopicRecord, TopicRecord
 from klamm.wire.records.batch import read_batch_header
-from klamm.wire.records.record import build_batch, iter_records
+from klamm.wire.records.record import encode_record, iter_records, join_records
 from klamm.wire.schema import Message
 
 REPLAY_BYTES = 1024 * 1024
@@ -75,13 +78,12 @@ class MetadataStore:
 
     def append_and_replay(self, records: Sequence[Message], now_ms: int) -> None:
         """For the time before the broker serves anybody; the caller flushes the log."""
-        self._append(records, now_ms)
-        self._replay(records)
+        self._append([*map(_encode, count(), records)], now_ms)
+        for record in records:
+            self.image.replay(record)
 
-    def _append(self, records: Sequence[Message], now_ms: int) -> None:
-        batch = build_batch(
-            [(None, encode_metadata_record(record), (), now_ms) for record in records]
-        )
+    def _append(self, encoded: Sequence[bytes], now_ms: int) -> None:
+        batch = join_records(encoded, base_timestamp=now_ms, max_timestamp=now_ms)
         self.log.append(
             memoryview(batch),
             leader_epoch=LEADER_EPOCH,
@@ -90,12 +92,23 @@ class MetadataStore:
         )
         self.log.advance_high_watermark(self.log.log_end_offset)
 
-    def _replay(self, records: Sequence[Message]) -> None:
+    async def commit(
+        self, records: Iterable[Message], flusher: Flusher, steps: StepRunner, now_ms: int
+    ) -> None:
+        """Make a change durable, then visible; records may be made while they are taken."""
+        made = await steps.run(collect(records))
+        encoded = await steps.run(collect(map(_encode, count(), made)))
+        self._append(encoded, now_ms)
+        await flusher.wait_synced(self.log)
+        await steps.run(self._replay(made))
+
+    def _replay(self, records: Iterable[Message]) -> Stepwise[None]:
         for record in records:
+            if isinstance(record, TopicRecord | RemoveTopicRecord):
+                # Others may have their turn between two topics: nobody sees half of one.
+                yield None
             self.image.replay(record)
 
-    async def commit(self, records: Sequence[Message], flusher: Flusher, now_ms: int) -> None:
-        """Make a change durable, then visible."""
-        self._append(records, now_ms)
-        await flusher.wait_synced(self.log)
-        self._replay(records)
+
+def _encode(index: int, record: Message) -> bytes:
+    return encode_record(index, 0, None, encode_metadata_record(record))

@@ -7,7 +7,7 @@ only the first one that fails.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from klamm.broker.metadata.image import TOPIC_RESOURCE, MetadataImage, TopicState
@@ -25,6 +25,8 @@ METADATA_TOPIC = "__cluster_metadata"
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 # What one request may create, as in Kafka: a batch of metadata records is atomic and so bounded.
 RECORDS_PER_REQUEST_MAX = 10_000
+# Beyond it, nothing of a request that creates topics is looked at.
+PARTITIONS_PER_REQUEST_MAX = 10_000
 
 USE_DEFAULT = -1
 
@@ -189,23 +191,19 @@ def topic_records(
     replicas: Sequence[Sequence[int]],
     configs: Mapping[str, str],
     directory: UUID,
-) -> list[TopicRecord | ConfigRecord | PartitionRecord]:
+) -> Iterator[TopicRecord | ConfigRecord | PartitionRecord]:
     """The records that make a topic, in Kafka's order: topic, configs, partitions."""
-    return [
-        TopicRecord(name=name, topic_id=topic_id),
-        *(
-            ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=value)
-            for key, value in configs.items()
-        ),
-        *partition_records(topic_id, 0, replicas, directory),
-    ]
+    yield TopicRecord(name=name, topic_id=topic_id)
+    for key, value in configs.items():
+        yield ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=value)
+    yield from partition_records(topic_id, 0, replicas, directory)
 
 
 def partition_records(
     topic_id: UUID, first: int, replicas: Sequence[Sequence[int]], directory: UUID
-) -> list[PartitionRecord]:
-    return [
-        PartitionRecord(
+) -> Iterator[PartitionRecord]:
+    for number, chosen in enumerate(replicas):
+        yield PartitionRecord(
             partition_id=first + number,
             topic_id=topic_id,
             replicas=list(chosen),
@@ -215,8 +213,6 @@ def partition_records(
             partition_epoch=0,
             directories=[directory] * len(chosen),
         )
-        for number, chosen in enumerate(replicas)
-    ]
 
 
 def plan_new_partitions(

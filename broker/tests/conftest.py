@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from klamm.broker import testing
+from klamm.broker.garbage import set_apart, short_collections
 from klamm.broker.loop_probe import LoopProbe
 from klamm.broker.testing import RunningBroker, running_broker
 from klamm.broker.tests.raw_client import RawClient
@@ -20,9 +21,11 @@ STEP_S_MAX = 0.05
 @pytest.fixture(autouse=True)
 def _short_collections() -> Iterator[None]:
     """A full collection walks over all that pytest and its plug-ins hold, in whatever thread has
-    made the last object: tens of milliseconds that are not the broker's."""
-    gc.freeze()
-    yield
+    made the last object: tens of milliseconds that are not the broker's. What the broker itself
+    keeps is set apart as in its own process."""
+    set_apart()
+    with short_collections():
+        yield
     gc.unfreeze()
 
 

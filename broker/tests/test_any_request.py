@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 from klamm.broker.handlers import Route, load_routes
 from klamm.broker.testing import running_broker
+from klamm.broker.tests.groups.group_client import become_leader, find_coordinator
 from klamm.broker.tests.raw_client import RawClient, batch, create_topic, produce_to
 from klamm.wire.messages.api_versions import ApiVersionsRequest
+from klamm.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from klamm.wire.schema import Field, Message, Primitive, Struct
 from klamm.wire.tests.values import messages
 
 ROUTES = load_routes()
 EXAMPLES = max(10, settings().max_examples // 2)
 
-NAMES = st.sampled_from(["topic", "other", "missing", "", "..", "a.b", "a_b", "x" * 250, "grün"])
+NAMES = ["topic", "other", "missing", "", "..", "a.b", "a_b", "x" * 250, "grün"]
 SMALL = st.integers(-2, 3)
 # What would take long, or leave the broker with thousands of partitions.
 NARROWED: dict[str, st.SearchStrategy[Any]] = {
@@ -41,13 +43,21 @@ NARROWED: dict[str, st.SearchStrategy[Any]] = {
     "session_id": st.sampled_from([0, 1]),
     "session_epoch": st.sampled_from([-1, 0, 1]),
     "acks": st.sampled_from([-1, 1, 2]),
+    # Members wait for each other as long as one of these says.
+    "session_timeout_ms": st.sampled_from([-1, 0, 1, 5]),
+    "rebalance_timeout_ms": st.sampled_from([-1, 0, 1]),
+    "generation_id": SMALL,
+    "generation_id_or_member_epoch": SMALL,
+    "member_epoch": SMALL,
+    "key_type": SMALL,
     "records": st.sampled_from([b"", b"x" * 100, batch(), batch() * 2, batch(producer_id=5)]),
 }
 
 
-def strategies(topic_id: UUID) -> Any:
+def strategies(topic_id: UUID, member_ids: list[str]) -> Any:
     """Values that mean something now and then: known topics, known ids, small numbers."""
     ids = st.sampled_from([topic_id, UUID(int=0), UUID(int=7)])
+    names = st.sampled_from([*NAMES, *member_ids])
 
     def narrow(owner: type[Struct], declared: Field) -> st.SearchStrategy[Any] | None:
         kind = declared.kind
@@ -55,38 +65,59 @@ def strategies(topic_id: UUID) -> Any:
         if kind.name == "uuid":
             return ids
         if kind.name == "string" and declared.name != "client_software_name":
-            return NAMES
+            return names
         return NARROWED.get(declared.name)
 
     return narrow
 
 
-def requests_of(route: Route, topic_id: UUID) -> st.SearchStrategy[tuple[int, Message]]:
+def requests_of(
+    route: Route, topic_id: UUID, member_ids: list[str]
+) -> st.SearchStrategy[tuple[int, Message]]:
     versions = st.integers(route.min_version, route.max_version)
     return versions.flatmap(
         lambda version: st.tuples(
-            st.just(version), messages(route.request, version, strategies(topic_id))
+            st.just(version),
+            messages(route.request, version, strategies(topic_id, member_ids)),
         )
     )
 
 
 @pytest.fixture
-def topic_client() -> Iterator[tuple[Any, RawClient, UUID]]:
-    properties = {"auto.create.topics.enable": "false"}
+def topic_client() -> Iterator[tuple[Any, RawClient, UUID, list[str]]]:
+    """A broker with a topic, and a group of each kind with a member."""
+    properties = {
+        "auto.create.topics.enable": "false",
+        "offsets.topic.num.partitions": "2",
+        "group.min.session.timeout.ms": "1",
+    }
     with running_broker(properties=properties) as broker, RawClient(broker) as client:
         topic_id = create_topic(client, "topic", partitions=2)
         produce_to(client, "topic")
-        yield broker, client, topic_id
+        find_coordinator(client)
+        joined = become_leader(client, "topic", rebalance_timeout_ms=500)
+        client.call(
+            ConsumerGroupHeartbeatRequest(
+                group_id="other",
+                member_id="member",
+                rebalance_timeout_ms=1,
+                subscribed_topic_names=["topic"],
+                topic_partitions=[],
+            )
+        )
+        yield broker, client, topic_id, [joined.member_id, "member"]
 
 
 @pytest.mark.parametrize("route", ROUTES.values(), ids=[route.name for route in ROUTES.values()])
 def test_every_request_is_answered(
-    route: Route, topic_client: tuple[Any, RawClient, UUID], caplog: pytest.LogCaptureFixture
+    route: Route,
+    topic_client: tuple[Any, RawClient, UUID, list[str]],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    broker, client, topic_id = topic_client
+    broker, client, topic_id, member_ids = topic_client
 
     @settings(max_examples=EXAMPLES, database=None)
-    @given(requests_of(route, topic_id))
+    @given(requests_of(route, topic_id, member_ids))
     def run(asked: tuple[int, Message]) -> None:
         version, request = asked
         client.call(request, version)

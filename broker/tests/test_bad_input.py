@@ -6,8 +6,7 @@ import random
 import resource
 import socket
 import struct
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,10 +21,9 @@ from klamm.broker.tests.raw_client import (
     produce,
     produce_to,
 )
+from klamm.broker.tests.waiting import until
 from klamm.wire.messages.api_versions import ApiVersionsRequest
 from klamm.wire.messages.metadata import MetadataRequest
-
-PATIENCE_S = 20.0
 
 TLS_CLIENT_HELLO = bytes.fromhex("1603010200010001fc0303") + bytes(500)
 BAD: dict[str, bytes] = {
@@ -93,13 +91,6 @@ def _many_descriptors() -> Iterator[None]:
     raise_limit()
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    gives_up_at = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < gives_up_at, "it did not happen"
-        time.sleep(0.01)
 
 
 @pytest.mark.usefixtures("_many_descriptors")

@@ -11,6 +11,7 @@ import pytest
 from klamm.broker import connection as connection_module
 from klamm.broker.budget import MemoryBudget
 from klamm.broker.connection import (
+    CHUNKS_AT_ONCE_MAX,
     PIPELINE_MAX,
     RECEIVE_BYTES,
     UNSENT_BYTES_MAX,
@@ -50,6 +51,18 @@ async def test_no_more_requests_are_handled_than_replies_may_be_owed() -> None:
             wire.answer(number, b"x")
         await settle()
         assert wire.frames == bodies[: PIPELINE_MAX * 2 + 1]
+
+
+@in_trio
+async def test_a_reply_in_many_pieces_leaves_room_for_others() -> None:
+    """Each of them is a system call: a fetch of thousands of partitions has as many."""
+    pieces = [b"%d," % number for number in range(CHUNKS_AT_ONCE_MAX * 3)]
+    async with wired() as wire:
+        await wire.send(framed(b"request"))
+        wire.slots[0].fill(pieces)
+        assert wire.peer.recv(65_536) == b"".join(pieces[:CHUNKS_AT_ONCE_MAX])
+        assert await wire.receive() == b"".join(pieces[CHUNKS_AT_ONCE_MAX:])
+        assert wire.connection.is_idle
 
 
 async def send_until_blocked(wire: Wired, data: bytes) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,11 +15,11 @@ from klamm.broker.tests.raw_client import (
     produce_to,
 )
 from klamm.broker.tests.serving import serving
+from klamm.broker.tests.waiting import until
 from klamm.wire.messages.api_versions import ApiVersionsRequest
 
 LIMIT = 128
 TOPIC_PARTITIONS = 60
-PATIENCE_S = 20.0
 
 
 @pytest.mark.parametrize("limit", [128, 256, 1024, 4096, 20_000, 1_000_000])
@@ -30,13 +28,6 @@ def test_connections_leave_what_the_logs_may_have_open(limit: int) -> None:
     assert connections_end(limit) + log_files_max(limit) + SPARE == limit
     # Most of them are for connections all the same.
     assert connections_end(limit) >= limit // 2 - SPARE
-
-
-def until(condition: Callable[[], bool]) -> None:
-    gives_up_at = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < gives_up_at, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_a_flood_of_connections_pauses_accepting_and_takes_no_log_offline(tmp_path: Path) -> None:

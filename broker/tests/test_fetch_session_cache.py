@@ -18,6 +18,7 @@ from klamm.broker.fetch_session import (
     SessionPartition,
     begin_fetch,
 )
+from klamm.broker.steps import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.fetch import (
     FetchPartition,
@@ -70,14 +71,16 @@ def data(index: int, records: bytes = b"", high_watermark: int = 5, **fields: in
 
 
 def begin(cache: FetchSessionCache, asked: FetchRequest, now: float = 0.0) -> FetchScope:
-    return begin_fetch(cache, asked, uses_topic_ids=False, now=now)
+    return run_inline(begin_fetch(cache, asked, uses_topic_ids=False, now=now))
 
 
 def answer(scope: FetchScope, results: dict[int, PartitionData] | None = None) -> FetchResponse:
     """Answer each partition; those that are not given have nothing new."""
     results = results or {}
-    return scope.response(
-        [results.get(asked.index) or data(asked.index) for asked in scope.partitions]
+    return run_inline(
+        scope.response(
+            [results.get(asked.index) or data(asked.index) for asked in scope.partitions]
+        )
     )
 
 
@@ -206,9 +209,8 @@ def test_a_repeated_epoch_is_refused() -> None:
 def test_names_and_ids_do_not_mix_in_a_session() -> None:
     cache = FetchSessionCache(10)
     session_id = open_session(cache, 0)
-    scope = begin_fetch(
-        cache, request(session_id=session_id, epoch=1), uses_topic_ids=True, now=0.0
-    )
+    asked = request(session_id=session_id, epoch=1)
+    scope = run_inline(begin_fetch(cache, asked, uses_topic_ids=True, now=0.0))
     assert scope.error == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,20 +21,13 @@ from klamm.broker.tests.raw_client import (
     produce,
     produce_to,
 )
+from klamm.broker.tests.waiting import until
 from klamm.log.open_files import FileSlice
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.api_versions import ApiVersionsRequest
 
 # Longer than any test takes: who waits this long was not woken.
 LONG_MS = 60_000
-PATIENCE_S = 10.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    gives_up_at = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < gives_up_at, "it did not happen"
-        time.sleep(0.002)
 
 
 def parked_on(broker: RunningBroker, topic: str, index: int = 0) -> int:

@@ -171,6 +171,35 @@ def test_an_unknown_property_names_the_nearest(name: str, suggestion: str) -> No
             {"message.max.bytes": "20000000"},
             "message.max.bytes=20000000 can never arrive; raise so",
         ),
+        (
+            {"group.coordinator.rebalance.protocols": "consumer"},
+            "group.coordinator.rebalance.protocols must name classic",
+        ),
+        (
+            {"group.consumer.min.session.timeout.ms": "50000"},
+            "group.consumer.min.session.timeout.ms=50000 must be at most "
+            "group.consumer.session.timeout.ms=45000",
+        ),
+        (
+            {"group.consumer.heartbeat.interval.ms": "20000"},
+            "group.consumer.heartbeat.interval.ms=20000 must be at most "
+            "group.consumer.max.heartbeat.interval.ms=15000",
+        ),
+        (
+            {
+                "group.consumer.heartbeat.interval.ms": "60000",
+                "group.consumer.max.heartbeat.interval.ms": "60000",
+            },
+            "group.consumer.heartbeat.interval.ms=60000 must be less than "
+            "group.consumer.session.timeout.ms=45000",
+        ),
+        (
+            {"group.consumer.max.assignment.interval.ms": "10"},
+            "group.consumer.assignment.interval.ms=1000 must be at most "
+            "group.consumer.max.assignment.interval.ms=10",
+        ),
+        ({"group.consumer.assignors": "mine"}, "group.consumer.assignors=mine must only name "),
+        ({"offsets.topic.compression.codec": "5"}, "offsets.topic.compression.codec=5 must be "),
         ({"log.roll.ms": "0"}, "log.roll.ms must be at least 1"),
         ({"log.roll.jitter.ms": "-1"}, "log.roll.jitter.ms must be at least 0"),
         (
