@@ -19,6 +19,18 @@ from compat_tests.klamm_process import KlammProcess
 _FIXTURES_WITH_JARS = {"kafka_jars", "broker", "client_named", "own_broker"}
 
 
+# The settings with which groups are compared. Without them Kafka gathers members for three seconds
+# and assigns once in a second; the bound allows short sessions.
+GROUP_PROPERTIES = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.min.session.timeout.ms": "500",
+}
+# Kafka's alone, and hidden: it assigns in the background, so that nobody can say with which of two
+# heartbeats an assignment comes.
+KAFKA_GROUP_PROPERTIES = {**GROUP_PROPERTIES, "group.consumer.assignor.offload.enable": "false"}
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Download Apache Kafka before the first test, where no test's time limit runs.
 
@@ -51,9 +63,9 @@ def kafka_jars(request: pytest.FixtureRequest) -> Path:
 def apache_kafka(
     kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ApacheKafka]:
-    """Apache Kafka with its stock settings."""
+    """Apache Kafka with its stock settings, except that groups wait for nothing."""
     data_dir = tmp_path_factory.mktemp("apache-kafka") / "data"
-    with ApacheKafka(data_dir, heap="512M") as kafka:
+    with ApacheKafka(data_dir, heap="512M", properties=KAFKA_GROUP_PROPERTIES) as kafka:
         yield kafka
 
 

@@ -23,11 +23,26 @@ from compat_tests.clients.model import (
 # imported; with warnings as errors it could not be imported at all.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka.coordinator.assignors.cooperative_sticky import (
+        CooperativeStickyAssignor,
+    )
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
     from kafka.errors import KafkaError
+    from kafka.structs import OffsetAndMetadata
 
 __all__ = ["KafkaConsumer", "KafkaError", "KafkaProducer", "KafkaPython", "TopicPartition"]
-__all__ += ["consumer_settings", "producer_settings", "read_messages", "received"]
+__all__ += ["ConsumerRebalanceListener", "OffsetAndMetadata"]
+__all__ += ["ASSIGNORS", "consumer_settings", "producer_settings", "read_messages", "received"]
+
+ASSIGNORS = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "sticky": StickyPartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
 
 TIMESTAMP_TYPES = {0: TimestampType.CREATE, 1: TimestampType.LOG_APPEND}
 

@@ -15,9 +15,9 @@ from typing import Any, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from compat_tests.clients import java_client, kafka_python, librdkafka
-from compat_tests.clients.history import History, Kind
 from compat_tests.clients.java_client import JavaError, JavaProcess
 from compat_tests.clients.model import ProducerMode
+from compat_tests.history.recorder import History, Kind
 
 # Clients whose producers and consumers live on while the broker is away. kcat is librdkafka again,
 # in a process that ends with its input.
@@ -66,8 +66,13 @@ def producing(
     java: Callable[[], JavaProcess],
     prefix: str = "",
     pause_s: float = PAUSE_S,
+    settings: dict[str, Any] | None = None,
 ) -> Iterator[None]:
-    """Send `<prefix>0`, `<prefix>1` … to partition 0; at the end everything sent is settled."""
+    """Send `<prefix>0`, `<prefix>1` … to partition 0; at the end everything sent is settled.
+
+    Args:
+        settings: further settings of the producer, by the client's own names.
+    """
     running: _Thread | _JavaCommand
     if client == "java":
         running = _JavaCommand(
@@ -75,7 +80,8 @@ def producing(
             history,
             op="stream",
             config=java_client.producer_settings(bootstrap, mode)
-            | {"linger.ms": "2", "delivery.timeout.ms": str(DELIVERY_TIMEOUT_MS)},
+            | {"linger.ms": "2", "delivery.timeout.ms": str(DELIVERY_TIMEOUT_MS)}
+            | (settings or {}),
             topic=topic,
             partition=0,
             prefix=prefix,
@@ -85,7 +91,9 @@ def producing(
         send = _stream_librdkafka if client == "confluent-kafka" else _stream_kafka_python
         running = _Thread(
             history,
-            lambda stopping: send(bootstrap, topic, history, mode, prefix, pause_s, stopping),
+            lambda stopping: send(
+                bootstrap, topic, history, mode, prefix, pause_s, settings or {}, stopping
+            ),
         )
     try:
         yield
@@ -110,6 +118,7 @@ def following(
     """
     running: _Thread | _JavaCommand
     more = settings or {}
+    history.add_start(0)
     if client == "java":
         config = java_client.consumer_settings(bootstrap) | more
         running = _JavaCommand(
@@ -133,11 +142,13 @@ def _stream_librdkafka(
     mode: ProducerMode,
     prefix: str,
     pause_s: float,
+    more: dict[str, Any],
     stopping: threading.Event,
 ) -> None:
     producer = Producer(
         librdkafka.producer_settings(bootstrap, mode)
         | {"linger.ms": 2, "message.timeout.ms": DELIVERY_TIMEOUT_MS}
+        | more
     )
 
     def report(error: KafkaError | None, message: Message) -> None:
@@ -167,9 +178,10 @@ def _stream_kafka_python(
     mode: ProducerMode,
     prefix: str,
     pause_s: float,
+    more: dict[str, Any],
     stopping: threading.Event,
 ) -> None:
-    settings = kafka_python.producer_settings(bootstrap, mode)
+    settings = kafka_python.producer_settings(bootstrap, mode) | more
     settings |= {"linger_ms": 2, "delivery_timeout_ms": DELIVERY_TIMEOUT_MS}
     # While the broker is away, send() itself waits for metadata or room.
     settings |= {"max_block_ms": DELIVERY_TIMEOUT_MS}
@@ -205,7 +217,13 @@ def _follow_librdkafka(
                 if error is None:
                     value = message.value()
                     assert value is not None
-                    history.add("poll", value.decode(), message.offset() or 0)
+                    epoch = message.leader_epoch()
+                    history.add(
+                        "poll",
+                        value.decode(),
+                        message.offset() or 0,
+                        leader_epoch=-1 if epoch is None else epoch,
+                    )
     finally:
         consumer.close()
 

@@ -12,12 +12,12 @@ from confluent_kafka.admin import AdminClient
 
 from compat_tests.clients import raw
 from compat_tests.clients.fixtures import Broker, OwnBroker, create_topic, on_apache_kafka
-from compat_tests.clients.history import History
 from compat_tests.clients.java_client import JavaProcess
 from compat_tests.clients.librdkafka import ConfluentKafka
 from compat_tests.clients.model import Client, ProducerMode, Record
 from compat_tests.clients.streaming import STREAMING_CLIENTS, following, producing
 from compat_tests.clients.test_restart import read_all
+from compat_tests.history.recorder import History
 
 LATEST = -1
 PATIENCE_S = 0.5
@@ -99,7 +99,9 @@ def test_producers_go_on_with_the_new_topic(
         sent_before = history.count("invoke")
         history.wait_for("ok", sent_before + 50)
     stored = read_all(bootstrap, topic)
-    acknowledged = [event for event in history.events() if event.kind == "ok"]
+    acknowledged = [
+        event for event in history.events() if (event.type, event.action) == ("ok", "send")
+    ]
     later = [(event.offset, event.value) for event in acknowledged[sent_before:]]
     assert len(later) >= 50
     assert set(later) <= set(stored)
@@ -130,7 +132,7 @@ def test_consumers_go_on_with_the_new_topic(
             writer.produce(bootstrap, topic, [Record(f"new {last}".encode())])
             last += 1
         history.wait_for_value("poll", f"new {last - 1}")
-    polled = [(event.offset, event.value) for event in history.events()]
+    polled = [(event.offset, event.value) for event in history.events() if event.action == "poll"]
     assert polled[:50] == [(number, f"old {number}") for number in range(50)]
     # A consumer that looks while the new topic is empty begins at 0. One that looks later is told
     # by the leader epoch where its log ends now (KIP-320), and goes on from there.

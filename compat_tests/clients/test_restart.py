@@ -15,11 +15,12 @@ from contextlib import ExitStack
 import pytest
 
 from compat_tests.clients.fixtures import Broker, OwnBroker, create_topic
-from compat_tests.clients.history import History, violations
 from compat_tests.clients.java_client import JavaProcess
 from compat_tests.clients.librdkafka import ConfluentKafka
 from compat_tests.clients.model import ProducerMode
 from compat_tests.clients.streaming import STREAMING_CLIENTS, following, producing
+from compat_tests.history.recorder import History
+from compat_tests.history.rules import violations
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
@@ -64,7 +65,9 @@ def test_nothing_is_lost_or_doubled(
 ) -> None:
     broker = own_broker()
     broker.start()
-    histories = {client: History() for client in STREAMING_CLIENTS}
+    histories = {
+        client: History(client, idempotent=mode.idempotence) for client in STREAMING_CLIENTS
+    }
     java = functools.partial(_java, request)
     with ExitStack() as running:
         for client, history in histories.items():
@@ -79,13 +82,13 @@ def test_nothing_is_lost_or_doubled(
             for history in histories.values():
                 history.wait_for_more("ok", RECORDS_PER_ROUND)
     for client, history in histories.items():
-        check(broker, client, history, idempotent=mode.idempotence)
+        check(broker, client, history)
 
 
-def check(broker: Broker, topic: str, history: History, *, idempotent: bool) -> None:
+def check(broker: Broker, topic: str, history: History) -> None:
     """Everything was settled, everything acknowledged is there, and the consumer saw it."""
-    stored = read_all(broker.bootstrap, topic)
-    assert violations(history.events(), stored, idempotent=idempotent) == []
+    history.add_log(read_all(broker.bootstrap, topic))
+    assert violations(history.events()) == []
     assert history.count("unknown") == 0
     assert history.count("ok") == history.count("invoke")
     assert history.count("poll") > ROUNDS * RECORDS_PER_ROUND

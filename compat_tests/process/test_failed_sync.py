@@ -16,7 +16,8 @@ import pytest
 
 from compat_tests.clients import raw
 from compat_tests.clients.fixtures import create_topic
-from compat_tests.clients.history import History, violations
+from compat_tests.history.recorder import History
+from compat_tests.history.rules import violations
 from compat_tests.process.clients import IDEMPOTENT, producing, read_all
 from compat_tests.process.faults import FaultyKlamm, with_failing_sync
 from compat_tests.twin.batches import R, batch
@@ -48,7 +49,7 @@ def halted(klamm: FaultyKlamm) -> str:
 def test_acknowledged_records_survive(klamm: FaultyKlamm) -> None:
     klamm.start()
     create_topic(klamm.bootstrap, "topic")
-    history = History()
+    history = History(idempotent=True)
     with producing(klamm.bootstrap, "topic", history, IDEMPOTENT):
         for _ in range(ROUNDS):
             history.wait_for_more("ok", RECORDS)
@@ -58,7 +59,8 @@ def test_acknowledged_records_survive(klamm: FaultyKlamm) -> None:
             klamm.start()
         history.wait_for_more("ok", RECORDS)
     assert history.count("unknown") == 0
-    assert violations(history.events(), read_all(klamm.bootstrap, "topic"), idempotent=True) == []
+    history.add_log(read_all(klamm.bootstrap, "topic"))
+    assert violations(history.events()) == []
 
 
 def test_no_reply_to_requests_under_way(klamm: FaultyKlamm) -> None:

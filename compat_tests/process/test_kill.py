@@ -8,8 +8,9 @@ import time
 import pytest
 
 from compat_tests.clients.fixtures import create_topic
-from compat_tests.clients.history import History, violations
 from compat_tests.clients.model import ProducerMode
+from compat_tests.history.recorder import History
+from compat_tests.history.rules import violations
 from compat_tests.process.clients import ACKS_1, IDEMPOTENT, following, producing, read_all
 from compat_tests.process.fixtures import StartKlamm
 
@@ -25,7 +26,7 @@ SHORT_SEGMENTS = {"segment.ms": "100"}
 def test_kills_at_random_moments(start_klamm: StartKlamm, mode: ProducerMode) -> None:
     klamm = start_klamm()
     create_topic(klamm.bootstrap, "topic", config=SHORT_SEGMENTS)
-    history = History()
+    history = History(idempotent=mode.idempotence)
     chance = random.Random(str(mode))
     with (
         following(klamm.bootstrap, "topic", history),
@@ -38,8 +39,8 @@ def test_kills_at_random_moments(start_klamm: StartKlamm, mode: ProducerMode) ->
             assert not klamm.is_marked_clean
             klamm.start()
         history.wait_for_more("ok", RECORDS)
-    stored = read_all(klamm.bootstrap, "topic")
-    assert violations(history.events(), stored, idempotent=mode.idempotence) == []
+    history.add_log(read_all(klamm.bootstrap, "topic"))
+    assert violations(history.events()) == []
     assert history.count("unknown") == 0
     assert history.count("ok") == history.count("invoke") > ROUNDS * RECORDS
     assert klamm.complaints() == []
@@ -49,7 +50,7 @@ def test_kills_at_random_moments(start_klamm: StartKlamm, mode: ProducerMode) ->
 def test_kills_while_it_recovers_from_a_kill(start_klamm: StartKlamm) -> None:
     klamm = start_klamm()
     create_topic(klamm.bootstrap, "topic", config=SHORT_SEGMENTS)
-    history = History()
+    history = History(idempotent=True)
     with producing(klamm.bootstrap, "topic", history, IDEMPOTENT):
         history.wait_for_more("ok", 10 * RECORDS)
         klamm.kill()
@@ -58,8 +59,8 @@ def test_kills_while_it_recovers_from_a_kill(start_klamm: StartKlamm) -> None:
             klamm.start_and_kill_after(0.15 * (attempt + 1))
         klamm.start()
         history.wait_for_more("ok", RECORDS)
-    stored = read_all(klamm.bootstrap, "topic")
-    assert violations(history.events(), stored, idempotent=True) == []
+    history.add_log(read_all(klamm.bootstrap, "topic"))
+    assert violations(history.events()) == []
     assert history.count("ok") == history.count("invoke")
 
 
@@ -67,7 +68,7 @@ def test_kills_while_it_recovers_from_a_kill(start_klamm: StartKlamm) -> None:
 def test_sigterm_while_busy(start_klamm: StartKlamm, mode: ProducerMode) -> None:
     klamm = start_klamm()
     topics = ("one", "two", "three")
-    histories = {topic: History() for topic in topics}
+    histories = {topic: History(topic, idempotent=mode.idempotence) for topic in topics}
     for topic in topics:
         create_topic(klamm.bootstrap, topic)
     clients = [producing(klamm.bootstrap, topic, histories[topic], mode) for topic in topics]
@@ -79,7 +80,7 @@ def test_sigterm_while_busy(start_klamm: StartKlamm, mode: ProducerMode) -> None
             assert klamm.is_marked_clean
             klamm.start()
     for topic, history in histories.items():
-        stored = read_all(klamm.bootstrap, topic)
-        assert violations(history.events(), stored, idempotent=mode.idempotence) == []
+        history.add_log(read_all(klamm.bootstrap, topic))
+        assert violations(history.events()) == []
         assert history.count("ok") == history.count("invoke")
     assert klamm.complaints() == []

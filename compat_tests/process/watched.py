@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from compat_tests.klamm_process import KlammProcess
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 PATIENCE_S = 20.0
+COMMAND_TIMEOUT_S = 60.0
 
 LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (.*)$")
 
@@ -23,6 +25,17 @@ def until(condition: Callable[[], bool], what: str) -> None:
         if time.monotonic() > gives_up_at:
             raise TimeoutError(f"waited in vain: {what}")
         time.sleep(0.01)
+
+
+def run_klamm(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command of klamm that ends by itself."""
+    return subprocess.run(
+        [sys.executable, "-m", "klamm.broker", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_TIMEOUT_S,
+        check=False,
+    )
 
 
 class WatchedKlamm(KlammProcess):
@@ -39,6 +52,20 @@ class WatchedKlamm(KlammProcess):
         time.sleep(seconds)
         process.kill()
         process.wait()
+
+    def check(self) -> list[str]:
+        """What `klamm check` has to say about the directory, without the line that sums up.
+
+        Raises:
+            AssertionError: the exit code does not fit what was said.
+        """
+        done = run_klamm("check", str(self.data_dir))
+        *findings, summary = done.stdout.splitlines()
+        faults = [line for line in findings if ": note: " not in line]
+        assert summary.startswith(f"{len(faults)} faults, {len(findings) - len(faults)} notes ")
+        assert done.returncode == (1 if faults else 0)
+        assert done.stderr == ""
+        return findings
 
     def log_lines(self) -> list[tuple[str, str]]:
         """Level and text of every line on standard error.

@@ -12,10 +12,13 @@ from collections.abc import Iterator
 import pytest
 
 from compat_tests.apache_kafka import ApacheKafka
+from compat_tests.conftest import GROUP_PROPERTIES, KAFKA_GROUP_PROPERTIES
 from compat_tests.klamm_process import KlammProcess
 from compat_tests.twin.brokers import klamm_like_kafka
 from compat_tests.twin.codec import versions
+from compat_tests.twin.consumer_groups import ConsumerGroup
 from compat_tests.twin.conversation import Conversation
+from compat_tests.twin.groups import Group
 from compat_tests.twin.topics import Twin
 
 
@@ -26,11 +29,11 @@ def other_broker(
     """The broker that is compared with Apache Kafka."""
     if os.environ.get("KLAMM_COMPAT_BROKER", "klamm") == "kafka":
         data_dir = tmp_path_factory.mktemp("second-apache-kafka") / "data"
-        with ApacheKafka(data_dir, heap="512M") as kafka:
+        with ApacheKafka(data_dir, heap="512M", properties=KAFKA_GROUP_PROPERTIES) as kafka:
             yield kafka
     else:
         data_dir = tmp_path_factory.mktemp("klamm-twin") / "data"
-        with klamm_like_kafka(data_dir) as klamm:
+        with klamm_like_kafka(data_dir, GROUP_PROPERTIES) as klamm:
             yield klamm
 
 
@@ -47,6 +50,29 @@ def talk(twin: Twin) -> Iterator[Conversation]:
     """A fresh connection to both brokers."""
     with twin.conversation() as conversation:
         yield conversation
+
+
+@pytest.fixture(scope="session")
+def coordinated(twin: Twin) -> Twin:
+    """Both brokers, when they can serve groups: Kafka makes its topic of offsets on demand."""
+    twin.wait_until_groups_are_served()
+    return twin
+
+
+@pytest.fixture
+def group(coordinated: Twin) -> Iterator[Group]:
+    """A group that no other test has."""
+    made = Group(coordinated)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def consumer_group(coordinated: Twin) -> Iterator[ConsumerGroup]:
+    """A group for the consumer protocol that no other test has."""
+    made = ConsumerGroup(coordinated)
+    yield made
+    made.close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

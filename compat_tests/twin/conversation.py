@@ -31,11 +31,13 @@ def _note(line: str) -> None:
 
 
 class Side:
-    """One of the two brokers, with what it alone chose: its port and its topic ids."""
+    """One of the two brokers, with what it alone chose: its port, its topic ids, member ids."""
 
     def __init__(self, name: str, port: int) -> None:
         self.name = name
         self.port = port
+        self.members: dict[str, str] = {}
+        """The part of a member id that is random, and what it is called on both sides."""
         self._labels: dict[uuid.UUID, str] = {}
         self._newest: dict[str, uuid.UUID] = {}
 
@@ -43,8 +45,12 @@ class Side:
         """The id of a topic as this broker last named it; for others one that no broker knows."""
         return self._newest.get(topic) or uuid.uuid5(uuid.NAMESPACE_OID, topic)
 
+    def topic_name(self, topic_id: uuid.UUID) -> str:
+        """The topic that this broker gave an id to."""
+        return next(name for name, known in self._newest.items() if known == topic_id)
+
     def with_names_for_ids(self, reply: Any) -> Any:
-        """A reply with each topic id replaced by a label that both brokers share."""
+        """A reply with each topic id and member id replaced by a label that both brokers share."""
         self.learn(reply)
         return self._replace(reply)
 
@@ -66,6 +72,10 @@ class Side:
     def _replace(self, value: Any) -> Any:
         if isinstance(value, uuid.UUID):
             return self._labels.get(value, str(value))
+        if isinstance(value, str):
+            for random_part, label in self.members.items():
+                value = value.replace(random_part, label)
+            return value
         if isinstance(value, list):
             return [self._replace(item) for item in value]
         if isinstance(value, dict):
@@ -131,6 +141,7 @@ class Conversation:
         correlation_id: int | None = None,
         compare: bool = True,
         prepare: Callable[[Plain], Plain] = lambda reply: reply,
+        learn: Callable[[Side, Plain], None] = lambda side, reply: None,
         patience_s: float | None = None,
     ) -> Pair:
         """The next reply of both brokers, compared.
@@ -140,12 +151,15 @@ class Conversation:
                 or a function that gives it for the two replies (Kafka's first).
             rules: further fields that may differ in this comparison only.
             prepare: applied to both replies before they are compared.
+            learn: is shown each side's own reply before that, as it came.
             patience_s: a broker that says nothing for this long counts as silent; without it,
                 no reply in time is an error.
         """
         expected = self._correlation_id if correlation_id is None else correlation_id
         plain = [self._receive(side, api, version, expected, patience_s) for side in self.sides]
         pair = Pair(plain[0], plain[1], self.sides)
+        for side in self.sides:
+            learn(side, pair[side])
         if compare:
             named = [
                 side.with_names_for_ids(reply)

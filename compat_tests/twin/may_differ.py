@@ -31,6 +31,16 @@ def same_sign(kafka: Any, other: Any) -> bool:
     return bool((kafka < 0) == (other < 0))
 
 
+def same_order_of_magnitude(kafka: Any, other: Any) -> bool:
+    """Two readings of what changes meanwhile: the space that is left on one disk."""
+    return bool(kafka <= 2 * other and other <= 2 * kafka)
+
+
+def same_items(kafka: Any, other: Any) -> bool:
+    """The same in any order: Kafka keeps them in a hash set."""
+    return sorted(kafka) == sorted(other)
+
+
 def about_the_same_time(kafka: Any, other: Any) -> bool:
     """Both without a time, or two readings of the clock during one test."""
     if kafka is None or other is None:
@@ -51,8 +61,40 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     "delete_topics": {"responses[].error_message": both_or_neither},
     "create_partitions": {"results[].error_message": both_or_neither},
     "describe_configs": {"results[].error_message": both_or_neither},
+    "describe_log_dirs": {
+        "results[].log_dir": anything,
+        "results[].usable_bytes": same_order_of_magnitude,
+    },
+    "describe_producers": {"topics[].partitions[].error_message": both_or_neither},
+    "alter_partition_reassignments": {"responses[].partitions[].error_message": both_or_neither},
+    "elect_leaders": {
+        "replica_election_results[].partition_result[].error_message": both_or_neither
+    },
+    "describe_quorum": {
+        "topics[].partitions[].error_message": both_or_neither,
+        "topics[].partitions[].leader_epoch": same_sign,
+        "topics[].partitions[].high_watermark": both_zero_or_neither,
+        "topics[].partitions[].current_voters[].replica_directory_id": anything,
+        "topics[].partitions[].current_voters[].log_end_offset": both_zero_or_neither,
+        "topics[].partitions[].current_voters[].last_fetch_timestamp": about_the_same_time,
+        "topics[].partitions[].current_voters[].last_caught_up_timestamp": about_the_same_time,
+        "nodes[].listeners[].port": anything,
+    },
+    "update_features": {"error_message": both_or_neither},
     "init_producer_id": {"producer_id": same_sign},
     "fetch": {"session_id": both_zero_or_neither, "node_endpoints[].port": anything},
+    "consumer_group_heartbeat": {"assignment.topic_partitions[].partitions": same_items},
+    "consumer_group_describe": {
+        "groups[].members[].subscribed_topic_names": same_items,
+        "groups[].members[].assignment.topic_partitions[].partitions": same_items,
+        "groups[].members[].target_assignment.topic_partitions[].partitions": same_items,
+    },
+    "find_coordinator": {
+        "port": anything,
+        "coordinators[].port": anything,
+        "error_message": both_or_neither,
+        "coordinators[].error_message": both_or_neither,
+    },
     "produce": {
         "responses[].partition_responses[].log_append_time": about_the_same_time,
         "responses[].partition_responses[].error_message": both_or_neither,
@@ -73,14 +115,42 @@ KEYED: Mapping[str, Mapping[str, str]] = {
     },
     "metadata": {"topics[]": "name"},
     "create_topics": {"topics[]": "name", "topics[].configs[]": "name"},
+    "delete_records": {"topics[]": "name", "topics[].partitions[]": "partition_index"},
     "delete_topics": {"responses[]": "name"},
     "create_partitions": {"results[]": "name"},
     "describe_configs": {"results[].configs[]": "name"},
+    "describe_log_dirs": {
+        "results[].topics[]": "name",
+        "results[].topics[].partitions[]": "partition_index",
+    },
+    "describe_producers": {"topics[].partitions[].active_producers[]": "producer_id"},
+    "elect_leaders": {"replica_election_results[]": "topic"},
+    "alter_replica_log_dirs": {
+        "results[]": "topic_name",
+        "results[].partitions[]": "partition_index",
+    },
     "list_offsets": {"topics[]": "name", "topics[].partitions[]": "partition_index"},
     "fetch": {"logs[]": "log"},
     "produce": {
         "responses[]": "name or topic_id",
         "responses[].partition_responses[]": "index",
+    },
+    "join_group": {"members[]": "member_id"},
+    "describe_groups": {"groups[]": "group_id", "groups[].members[]": "member_id"},
+    "delete_groups": {"results[]": "group_id"},
+    "list_groups": {"groups[]": "group_id"},
+    "consumer_group_heartbeat": {"assignment.topic_partitions[]": "topic_id"},
+    "consumer_group_describe": {
+        "groups[]": "group_id",
+        "groups[].members[]": "member_id",
+        "groups[].members[].assignment.topic_partitions[]": "topic_name",
+        "groups[].members[].target_assignment.topic_partitions[]": "topic_name",
+    },
+    "offset_fetch": {
+        "topics[]": "name",
+        "topics[].partitions[]": "partition_index",
+        "groups[].topics[]": "name or topic_id",
+        "groups[].topics[].partitions[]": "partition_index",
     },
     "offset_for_leader_epoch": {"topics[]": "topic", "topics[].partitions[]": "partition"},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from compat_tests.twin.codec import Plain
 from compat_tests.twin.conversation import Side
@@ -114,3 +114,76 @@ def list_offsets(topic: str, *timestamps: int, partition: int = 0, **fields: Any
         "timeout": 10_000,
     }
     return {**base, **fields}
+
+
+class Committed(NamedTuple):
+    """An offset as it is committed for one partition."""
+
+    offset: int
+    metadata: str | None = ""
+    leader_epoch: int = -1
+
+
+def commit_topics(*topics: tuple[str, Mapping[int, Committed | int]]) -> Callable[[Side], Any]:
+    """The topics of an OffsetCommit, by name and by id; a bare number is an offset alone."""
+
+    def partition(index: int, committed: Committed | int) -> Plain:
+        said = Committed(committed) if isinstance(committed, int) else committed
+        return {
+            "partition_index": index,
+            "committed_offset": said.offset,
+            "committed_leader_epoch": said.leader_epoch,
+            "committed_metadata": said.metadata,
+        }
+
+    def per_side(side: Side) -> list[Plain]:
+        return [
+            {
+                "name": name,
+                "topic_id": side.topic_id(name),
+                "partitions": [partition(index, one) for index, one in committed.items()],
+            }
+            for name, committed in topics
+        ]
+
+    return per_side
+
+
+def offset_commit(
+    group: str, *topics: tuple[str, Mapping[int, Committed | int]], **fields: Any
+) -> Body:
+    """OffsetCommit of somebody who is no member, unless the fields say otherwise."""
+
+    def body(side: Side) -> Plain:
+        nobody = {"generation_id_or_member_epoch": -1, "member_id": ""}
+        return {"group_id": group, **nobody, "topics": commit_topics(*topics)(side), **fields}
+
+    return body
+
+
+Asked = Mapping[str, Sequence[int]]
+
+
+def offset_fetch(*groups: tuple[str, Asked | None], **fields: Any) -> Body:
+    """OffsetFetch of partitions by topic, or of all topics. Before version 8 of the first group."""
+
+    def topics(side: Side, asked: Asked | None) -> list[Plain] | None:
+        if asked is None:
+            return None
+        return [
+            {"name": name, "topic_id": side.topic_id(name), "partition_indexes": list(indexes)}
+            for name, indexes in asked.items()
+        ]
+
+    def body(side: Side) -> Plain:
+        entries = [
+            {"group_id": group, "topics": topics(side, asked), "member_epoch": -1, **fields}
+            for group, asked in groups
+        ]
+        stable = {"require_stable": bool(fields.get("require_stable"))}
+        first = {key: entries[0][key] for key in ("group_id", "topics")} if entries else {}
+        allowed = {"group_id", "topics", "member_id", "member_epoch"}
+        kept = [{key: one[key] for key in one if key in allowed} for one in entries]
+        return {**first, "groups": kept, **stable}
+
+    return body

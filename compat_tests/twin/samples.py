@@ -12,9 +12,17 @@ from typing import NamedTuple
 from compat_tests.twin.batches import batch
 from compat_tests.twin.codec import ZERO_UUID, Plain, encode_request, versions
 from compat_tests.twin.conversation import Side
-from compat_tests.twin.requests import fetch, fetch_partition, list_offsets, produce
+from compat_tests.twin.requests import (
+    fetch,
+    fetch_partition,
+    list_offsets,
+    offset_commit,
+    offset_fetch,
+    produce,
+)
 
 NOWHERE = "no-such-topic"
+NOBODY = "no-such-group"
 
 _SIDE = Side("nobody", 0)
 
@@ -45,6 +53,28 @@ SAMPLES: Mapping[str, Plain] = {
             {"resource_type": 2, "resource_name": NOWHERE, "configuration_keys": ["retention.ms"]}
         ]
     },
+    "describe_log_dirs": {"topics": [{"topic": NOWHERE, "partitions": [0]}]},
+    "describe_producers": {"topics": [{"name": NOWHERE, "partition_indexes": [0]}]},
+    "alter_partition_reassignments": {
+        "topics": [{"name": NOWHERE, "partitions": [{"partition_index": 0, "replicas": [1]}]}],
+        "timeout": 1000,
+    },
+    "list_partition_reassignments": {"topics": [{"name": NOWHERE, "partition_indexes": [0]}]},
+    "elect_leaders": {
+        "topic_partitions": [{"topic": NOWHERE, "partitions": [0]}],
+        "timeout": 1000,
+    },
+    "describe_quorum": {
+        "topics": [{"topic_name": NOWHERE, "partitions": [{"partition_index": 0}]}]
+    },
+    "list_config_resources": {"resource_types": [16]},
+    "update_features": {
+        "feature_updates": [{"feature": "no such feature", "max_version_level": 1}],
+        "timeout": 1000,
+    },
+    "alter_replica_log_dirs": {
+        "dirs": [{"path": "/no/such/directory", "topics": [{"name": NOWHERE, "partitions": [0]}]}]
+    },
     "create_partitions": {
         "topics": [{"name": NOWHERE, "count": 2, "assignments": None}],
         "timeout": 1000,
@@ -52,6 +82,46 @@ SAMPLES: Mapping[str, Plain] = {
     },
     "describe_cluster": {"include_cluster_authorized_operations": False},
     "describe_topic_partitions": {"topics": [{"name": NOWHERE}]},
+    "find_coordinator": {"key": "group", "key_type": 0, "coordinator_keys": ["group"]},
+    "join_group": {
+        "group_id": NOBODY,
+        "session_timeout": 10_000,
+        "rebalance_timeout": 10_000,
+        "member_id": "nobody",
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range", "metadata": b"x"}],
+    },
+    "sync_group": {
+        "group_id": NOBODY,
+        "generation_id": 1,
+        "member_id": "nobody",
+        "protocol_type": "consumer",
+        "protocol_name": "range",
+        "assignments": [{"member_id": "nobody", "assignment": b"x"}],
+    },
+    "heartbeat": {"group_id": NOBODY, "generation_id": 1, "member_id": "nobody"},
+    "leave_group": {
+        "group_id": NOBODY,
+        "member_id": "nobody",
+        "members": [{"member_id": "nobody"}],
+    },
+    "offset_commit": offset_commit(NOBODY, (NOWHERE, {0: 1}), member_id="nobody")(_SIDE),
+    "offset_fetch": offset_fetch((NOBODY, {NOWHERE: [0]}))(_SIDE),
+    "offset_delete": {
+        "group_id": NOBODY,
+        "topics": [{"name": NOWHERE, "partitions": [{"partition_index": 0}]}],
+    },
+    "describe_groups": {"groups": [NOBODY]},
+    "list_groups": {"states_filter": ["Dead"], "types_filter": ["classic"]},
+    "delete_groups": {"groups_names": [NOBODY]},
+    "consumer_group_heartbeat": {
+        "group_id": NOBODY,
+        "member_id": "nobody",
+        "member_epoch": 5,
+        "subscribed_topic_names": [NOWHERE],
+        "topic_partitions": [{"topic_id": ZERO_UUID, "partitions": [0]}],
+    },
+    "consumer_group_describe": {"group_ids": [NOBODY]},
 }
 
 # (api, version) of everything that both brokers serve.
@@ -80,10 +150,32 @@ _FLEXIBLE_SINCE = {
     "delete_topics": 4,
     "init_producer_id": 2,
     "describe_configs": 4,
+    "describe_log_dirs": 2,
     "offset_for_leader_epoch": 4,
+    "describe_producers": 0,
+    "alter_partition_reassignments": 0,
+    "list_partition_reassignments": 0,
+    "elect_leaders": 2,
+    "describe_quorum": 0,
+    "list_config_resources": 0,
+    "update_features": 0,
+    "alter_replica_log_dirs": 2,
     "create_partitions": 2,
     "describe_cluster": 0,
     "describe_topic_partitions": 0,
+    "find_coordinator": 3,
+    "join_group": 6,
+    "sync_group": 4,
+    "heartbeat": 4,
+    "leave_group": 4,
+    "offset_commit": 8,
+    "offset_fetch": 6,
+    "offset_delete": 99,
+    "describe_groups": 5,
+    "list_groups": 3,
+    "delete_groups": 2,
+    "consumer_group_heartbeat": 0,
+    "consumer_group_describe": 0,
 }
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from compat_tests.twin.codec import Plain
-from compat_tests.twin.conversation import Conversation, Pair, Side
+from compat_tests.twin.conversation import Body, Conversation, Pair, Side
 
 READY_TIMEOUT_S = 20
 CREATED_AHEAD_MAX = 32
@@ -86,12 +85,12 @@ class Twin:
         """
         latest = [{"partition_index": index, "timestamp": -1} for index in range(partitions)]
         body = {"replica_id": -1, "topics": [{"name": topic, "partitions": latest}]}
-        self._wait("list_offsets", 7, body, lambda reply: not _errors(reply))
+        self.wait("list_offsets", 7, body, lambda reply: not _errors(reply))
 
     def wait_until_gone(self, topic: str) -> None:
         """Wait until neither broker knows a deleted topic any more."""
         body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
-        self._wait(
+        self.wait(
             *("metadata", 12, body),
             lambda reply: _errors(reply) == ["unknown_topic_or_partition"],
         )
@@ -99,9 +98,18 @@ class Twin:
     def wait_until_ids_are_given(self) -> None:
         """Wait until both brokers give producer ids: Kafka asks its controller for them first."""
         body = {"transactional_id": None, "transaction_timeout": 60_000}
-        self._wait("init_producer_id", 4, body, lambda reply: not _errors(reply))
+        self.wait("init_producer_id", 4, body, lambda reply: not _errors(reply))
 
-    def _wait(self, api: str, version: int, body: Plain, done: Any) -> None:
+    def wait_until_groups_are_served(self) -> None:
+        """Wait until both brokers coordinate every group, which begins with asking them once."""
+        body = {"key_type": 0, "coordinator_keys": ["any group"]}
+        self.wait("find_coordinator", 6, body, lambda reply: not _errors(reply))
+        # The hash of one letter is its code, so fifty letters in a row need all fifty partitions.
+        groups = [chr(code) for code in range(ord("0"), ord("0") + 50)]
+        self.wait("describe_groups", 5, {"groups": groups}, lambda reply: not _errors(reply))
+
+    def wait(self, api: str, version: int, body: Body, done: Callable[[Any], bool]) -> None:
+        """Ask until both brokers give a reply that is wanted."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
             pair: Pair = self.control.ask(api, version, body, compare=False)

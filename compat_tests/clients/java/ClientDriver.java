@@ -3,45 +3,59 @@
 // serves the whole test run, because starting one costs more than most tests.
 //
 // Commands: produce, consume, positions, stream (send counted values until stopped), follow (read
-// until stopped), stop. Bytes travel as base64, null as null.
+// until stopped), member (read as a member of a group until stopped), ask (a running member), stop,
+// tool (one of Kafka's command line tools). Bytes travel as base64, null as null.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.utils.Exit;
 
 public class ClientDriver {
     static final ObjectMapper JSON = new ObjectMapper();
     static final PrintStream OUT = System.out;
     static final Map<Integer, Boolean> RUNNING = new ConcurrentHashMap<>();
+    static final Map<Integer, Queue<JsonNode>> QUESTIONS = new ConcurrentHashMap<>();
 
     public static void main(String[] args) throws Exception {
         ExecutorService pool = Executors.newCachedThreadPool();
@@ -67,6 +81,9 @@ public class ClientDriver {
                 case "positions": positions(command, reply); break;
                 case "stream": stream(id, command); break;
                 case "follow": follow(id, command); break;
+                case "member": member(id, command); break;
+                case "ask": QUESTIONS.get(command.get("target").asInt()).add(command); break;
+                case "tool": tool(command, reply); break;
                 case "stop": RUNNING.remove(command.get("target").asInt()); break;
                 default: throw new IllegalArgumentException("unknown op");
             }
@@ -203,6 +220,169 @@ public class ClientDriver {
                         record.offset());
                 }
             }
+        }
+    }
+
+    // Reads as a member of a group and tells what compat_tests/groups/worker.py tells.
+    static void member(int id, JsonNode command) throws Exception {
+        QUESTIONS.put(id, new ConcurrentLinkedQueue<>());
+        String commit = command.get("commit").isNull() ? null : command.get("commit").asText();
+        try (KafkaConsumer<byte[], byte[]> consumer = consumer(command)) {
+            List<String> topics = new ArrayList<>();
+            command.get("topics").forEach(topic -> topics.add(topic.asText()));
+            consumer.subscribe(topics, new ConsumerRebalanceListener() {
+                public void onPartitionsRevoked(Collection<TopicPartition> revoked) {
+                    emit(id, JSON.createObjectNode().put("event", "rebalanced"));
+                }
+
+                public void onPartitionsAssigned(Collection<TopicPartition> assigned) {
+                    emit(id, JSON.createObjectNode().put("event", "rebalanced"));
+                }
+            });
+            Set<TopicPartition> before = null;
+            while (RUNNING.containsKey(id)) {
+                double began = seconds();
+                var records = consumer.poll(Duration.ofMillis(50));
+                Set<TopicPartition> now = consumer.assignment();
+                if (!now.equals(before)) {
+                    ObjectNode event = JSON.createObjectNode().put("event", "assignment")
+                        .put("at", began);
+                    ArrayNode partitions = event.putArray("partitions");
+                    now.forEach(one -> partitions.addArray().add(one.topic()).add(one.partition()));
+                    emit(id, event);
+                    before = Set.copyOf(now);
+                }
+                if (!records.isEmpty()) {
+                    tellPolled(id, records);
+                    if (commit != null) {
+                        commitPolled(id, consumer, records, commit);
+                    }
+                    Thread.sleep(command.get("pause_ms").asLong());
+                }
+                Queue<JsonNode> questions = QUESTIONS.get(id);
+                for (JsonNode one = questions.poll(); one != null; one = questions.poll()) {
+                    answer(id, consumer, one);
+                }
+            }
+        }
+    }
+
+    // The machine's monotonic clock, which other processes read as well.
+    static double seconds() {
+        return System.nanoTime() / 1e9;
+    }
+
+    static void tellPolled(int id, ConsumerRecords<byte[], byte[]> records) {
+        ObjectNode event = JSON.createObjectNode().put("event", "polled").put("at", seconds());
+        ArrayNode told = event.putArray("records");
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            told.addArray().add(record.topic()).add(record.partition()).add(record.offset())
+                .add(new String(record.value(), StandardCharsets.UTF_8));
+        }
+        emit(id, event);
+    }
+
+    static void commitPolled(int id, KafkaConsumer<byte[], byte[]> consumer,
+            ConsumerRecords<byte[], byte[]> records, String how) {
+        Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            offsets.put(new TopicPartition(record.topic(), record.partition()),
+                new OffsetAndMetadata(record.offset() + 1));
+        }
+        tellOffsets(id, "committing", offsets, null);
+        if (how.equals("async")) {
+            consumer.commitAsync(offsets, (done, failure) -> tellOffsets(
+                id, failure == null ? "committed" : "refused", offsets, failure));
+            return;
+        }
+        try {
+            consumer.commitSync(offsets);
+            tellOffsets(id, "committed", offsets, null);
+        } catch (KafkaException failure) {
+            tellOffsets(id, "refused", offsets, failure);
+        }
+    }
+
+    static void tellOffsets(int id, String kind, Map<TopicPartition, OffsetAndMetadata> offsets,
+            Exception failure) {
+        ObjectNode event = JSON.createObjectNode().put("event", kind).put("at", seconds());
+        ArrayNode told = event.putArray("offsets");
+        offsets.forEach((where, offset) ->
+            told.addArray().add(where.topic()).add(where.partition()).add(offset.offset()));
+        if (failure != null) {
+            event.put("error", failure.getClass().getSimpleName());
+        }
+        emit(id, event);
+    }
+
+    static void answer(int id, KafkaConsumer<byte[], byte[]> consumer, JsonNode question) {
+        ObjectNode event = JSON.createObjectNode().put("event", "answer");
+        JsonNode given = question.get("arguments");
+        try {
+            switch (question.get("what").asText()) {
+                case "member_id":
+                    event.put("answer", consumer.groupMetadata().memberId());
+                    break;
+                case "committed": {
+                    TopicPartition where =
+                        new TopicPartition(given.get(0).asText(), given.get(1).asInt());
+                    OffsetAndMetadata found = consumer.committed(Set.of(where)).get(where);
+                    if (found == null) {
+                        event.putNull("answer");
+                    } else {
+                        event.putArray("answer").add(found.offset()).add(found.metadata());
+                    }
+                    break;
+                }
+                default: {
+                    TopicPartition where =
+                        new TopicPartition(given.get(0).asText(), given.get(1).asInt());
+                    consumer.commitSync(Map.of(where,
+                        new OffsetAndMetadata(given.get(2).asLong(), given.get(3).asText())));
+                    event.putNull("answer");
+                }
+            }
+        } catch (KafkaException failure) {
+            event.put("error", failure.getClass().getSimpleName() + ": " + failure.getMessage());
+        }
+        emit(id, event);
+    }
+
+    // Runs a tool in this process, one at a time: starting Java costs more than most tools do.
+    static synchronized void tool(JsonNode command, ObjectNode reply) throws Exception {
+        List<String> arguments = new ArrayList<>();
+        command.get("arguments").forEach(one -> arguments.add(one.asText()));
+        ByteArrayOutputStream printed = new ByteArrayOutputStream();
+        PrintStream errors = System.err;
+        PrintStream capture = new PrintStream(printed, true, StandardCharsets.UTF_8);
+        int code = 0;
+        Exit.setExitProcedure((status, message) -> {
+            throw new ExitException(status);
+        });
+        System.setOut(capture);
+        System.setErr(capture);
+        try {
+            Class.forName(command.get("main").asText()).getMethod("main", String[].class)
+                .invoke(null, (Object) arguments.toArray(new String[0]));
+        } catch (InvocationTargetException failure) {
+            if (!(failure.getCause() instanceof ExitException exit)) {
+                throw failure;
+            }
+            code = exit.code;
+        } finally {
+            System.setOut(OUT);
+            System.setErr(errors);
+            Exit.resetExitProcedure();
+        }
+        reply.put("code", code);
+        reply.put("printed", printed.toString(StandardCharsets.UTF_8));
+    }
+
+    static class ExitException extends RuntimeException {
+        final int code;
+
+        ExitException(int code) {
+            this.code = code;
         }
     }
 

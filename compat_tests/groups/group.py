@@ -1,0 +1,154 @@
+"""A group on a broker: its topics, its members of any kind, and what they were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from compat_tests.clients.fixtures import Broker, create_topic
+from compat_tests.clients.java_client import JavaProcess
+from compat_tests.groups.crew import Crew, Host, Member
+from compat_tests.groups.history import Partition
+from compat_tests.groups.hosts import JavaHost, KcatHost, Worker
+from compat_tests.groups.kinds import Kind
+
+SEND_TIMEOUT_S = 30
+
+
+class Group:
+    """Members share the hosts of the test run, unless one is started to be killed."""
+
+    def __init__(self, broker: Broker, names: Iterator[str], hosts: Hosts) -> None:
+        self.broker = broker
+        self.id = next(names)
+        self.crew = Crew()
+        self.sent: list[str] = []
+        self._names = names
+        self._hosts = hosts
+        self._alone: list[Worker] = []
+        self._producer: Producer | None = None
+
+    def create_topic(self, partitions: int) -> str:
+        name = next(self._names)
+        create_topic(self.broker.bootstrap, name, partitions)
+        return name
+
+    def send(self, topic: str, partitions: int, count: int) -> list[str]:
+        """Send so many records to each partition, and wait until they are stored."""
+        if self._producer is None:
+            settings = {"bootstrap.servers": self.broker.bootstrap, "linger.ms": 5, "log_level": 0}
+            self._producer = Producer(settings)
+        values = [
+            f"{topic}/{partition}/{len(self.sent) + number}"
+            for partition in range(partitions)
+            for number in range(count)
+        ]
+        for value in values:
+            self._producer.produce(topic, value, partition=int(value.rsplit("/", 2)[1]))
+        assert self._producer.flush(SEND_TIMEOUT_S) == 0
+        self.sent += values
+        return values
+
+    def start(
+        self,
+        kind: Kind,
+        name: str,
+        topics: Sequence[str],
+        *,
+        alone: bool = False,
+        commit: str | None = "sync",
+        pause_s: float = 0.0,
+        **settings: Any,
+    ) -> Member:
+        """Start a member.
+
+        Args:
+            alone: in a process of its own, which `kill` ends.
+            settings: as `Kind.settings` takes them.
+        """
+        own = kind.settings(self.broker.bootstrap, self.id, **settings)
+        commits = None if kind.library == "kcat" else commit
+        return self.crew.add(
+            *(self._host(kind, alone), name, kind.library, own, topics),
+            commit=commits,
+            pause_s=pause_s,
+        )
+
+    def kill(self, member: Member) -> None:
+        """The process of a member that was started alone ends as in a crash."""
+        assert isinstance(member.host, Worker)
+        member.host.kill()
+
+    def stop_alone(self, member: Member) -> None:
+        """A member that was started alone leaves, and its process ends."""
+        assert isinstance(member.host, Worker)
+        member.host.end()
+
+    def wait_until_committed(self, stored: Mapping[Partition, Sequence[str]]) -> None:
+        """Wait until the end of each partition has been committed."""
+        ends = {(topic, number, len(values)) for (topic, number), values in stored.items()}
+        self.crew.wait(lambda: ends <= self.crew.committed(), "commits of everything")
+
+    def wait_for_more_commits(self, count: int) -> None:
+        """Wait until so many further records are behind commits that were acknowledged."""
+        before = self._records_committed()
+        self.crew.wait(
+            lambda: self._records_committed() >= before + count, f"commits of {count} records"
+        )
+
+    def _records_committed(self) -> int:
+        highest: dict[Partition, int] = {}
+        for topic, partition, offset in self.crew.committed():
+            highest[topic, partition] = max(offset, highest.get((topic, partition), 0))
+        return sum(highest.values())
+
+    def wait_until_shared(self, members: Sequence[Member], topic: str, partitions: int) -> None:
+        """Each partition of the topic has one owner among these members."""
+        wanted: list[Partition] = [(topic, number) for number in range(partitions)]
+        self.crew.wait_until_assigned(members, wanted)
+
+    def end(self) -> None:
+        """No member is left, however the test ended."""
+        for worker in self._alone:
+            worker.end()
+        for member in self.crew.members:
+            if member.ended is None:
+                member.host.close(member)
+        ended = [member for member in self.crew.members if member.ended is None]
+        self.crew.wait(lambda: all(member.ended for member in ended), "the end of all members")
+
+    def _host(self, kind: Kind, alone: bool) -> Host:
+        if not alone:
+            return self._hosts.of(kind.library)
+        self._alone.append(self._hosts.new_worker())
+        return self._alone[-1]
+
+
+class Hosts:
+    """The processes in which members of all tests run."""
+
+    def __init__(self, java: Callable[[], JavaProcess], log: Path) -> None:
+        self._java = java
+        self._log = log
+        self._known: dict[str, Worker | JavaHost | KcatHost] = {}
+
+    def of(self, library: str) -> Host:
+        if library not in self._known:
+            if library == "java":
+                self._known[library] = JavaHost(self._java())
+            elif library == "kcat":
+                self._known[library] = KcatHost()
+            else:
+                self._known[library] = self.new_worker()
+        return self._known[library]
+
+    def new_worker(self) -> Worker:
+        return Worker(self._log)
+
+    def end(self) -> None:
+        for host in self._known.values():
+            if not isinstance(host, JavaHost):
+                host.end()

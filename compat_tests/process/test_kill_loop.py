@@ -1,0 +1,101 @@
+"""Two hundred kills under idempotent producers with acks=all, and a group that commits offsets.
+
+Two brokers are killed at the same time, each with clients of its own, so that both cores have work.
+Half of the kills come while the broker serves, the others while it starts or recovers, at moments
+that a seed chooses. Now and then the directory is checked offline: as the kill left it, and after a
+recovery and a clean stop.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from compat_tests.clients.fixtures import create_topic
+from compat_tests.history.recorder import History
+from compat_tests.history.rules import violations
+from compat_tests.process.clients import IDEMPOTENT, IMPATIENT, following, producing, read_all
+from compat_tests.process.committing import committing
+from compat_tests.process.fixtures import StartKlamm
+from compat_tests.process.watched import WatchedKlamm
+
+BROKERS = 2
+KILLS = 100
+CHECKED_EVERY = 20
+EARLY_SHARE = 0.5
+EARLY_S = 0.5
+SERVING_S = 0.15
+PAUSE_S = 0.005
+
+CUT = "after an unclean stop"
+
+# Segments roll and checkpoints are written all the time, so that kills come in the middle of them.
+PROPERTIES = {
+    "log.flush.offset.checkpoint.interval.ms": "50",
+    "offsets.topic.num.partitions": "1",
+}
+SHORT_SEGMENTS = {"segment.ms": "500", "index.interval.bytes": "200"}
+
+
+@pytest.mark.timeout(400)
+def test_two_hundred_kills(start_klamm: StartKlamm, tmp_path: Path) -> None:
+    brokers = [start_klamm(PROPERTIES) for _ in range(BROKERS)]
+    with ThreadPoolExecutor(BROKERS) as threads:
+        loops = [
+            threads.submit(kill_loop, klamm, seed, tmp_path / f"history-{seed}.jsonl")
+            for seed, klamm in enumerate(brokers)
+        ]
+        for loop in loops:
+            loop.result()
+
+
+def kill_loop(klamm: WatchedKlamm, seed: int, path: Path) -> None:
+    """Kill a broker again and again while clients work, and judge what they saw."""
+    chance = random.Random(seed)
+    create_topic(klamm.bootstrap, "topic", config=SHORT_SEGMENTS)
+    history = History(idempotent=True)
+    with (
+        following(klamm.bootstrap, "topic", history, IMPATIENT),
+        committing(klamm.bootstrap, "topic", history, IMPATIENT),
+        producing(
+            *(klamm.bootstrap, "topic", history, IDEMPOTENT), settings=IMPATIENT, pause_s=PAUSE_S
+        ),
+    ):
+        kills = checks = 0
+        while kills < KILLS:
+            # Its clients are back, and have requests under way.
+            history.wait_for_more("ok", 1)
+            time.sleep(chance.uniform(0, SERVING_S))
+            history.add_fault("kill")
+            klamm.kill()
+            kills += 1
+            while kills < KILLS and chance.random() < EARLY_SHARE:
+                klamm.start_and_kill_after(chance.uniform(0, EARLY_S))
+                kills += 1
+            if kills >= (checks + 1) * CHECKED_EVERY:
+                checks += 1
+                check(klamm, history)
+            klamm.start()
+            history.add_fault("kill", is_over=True)
+        history.wait_for_more("ok", 100)
+    history.add_log(read_all(klamm.bootstrap, "topic"))
+    history.save(path)
+    assert violations(history.events()) == []
+    assert history.count("unknown") == 0
+    assert history.count("ok") == history.count("invoke") > KILLS
+    assert history.count("poll") > KILLS
+    assert history.count("committed") > KILLS / 4
+    # A kill in the middle of a write leaves half of a batch.
+    assert all(CUT in line for line in klamm.complaints())
+
+
+def check(klamm: WatchedKlamm, history: History) -> None:
+    """A kill leaves no fault, and a recovery nothing at all."""
+    faults = [line for line in klamm.check() if ": note: " not in line]
+    klamm.start()
+    klamm.stop()
+    history.add_check(faults + klamm.check())
