@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help serve test check unit bench micro long fuzz clean packages
+.PHONY: help serve test check unit bench micro long churn fuzz clean packages
 
 PYTHON ?= python3
 export PYTHON
@@ -41,7 +41,10 @@ micro: .venv/ready-for-tests ## what decoding and encoding cost, message by mess
 	$(BIN)/python -m benchmarks.micro $(ARGS)
 
 long: .venv/ready-for-tests ## the property tests with 25 times the examples
-	HYPOTHESIS_PROFILE=long $(BIN)/pytest --timeout=7200 --durations=10 wire log broker $(ARGS)
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest --timeout=7200 --durations=10 $(UNITS) $(ARGS)
+
+churn: packages .venv/ready-for-tests ## ten minutes of group members that restart at random
+	KLAMM_CHURN_S=600 $(BIN)/pytest compat_tests/groups/test_churn.py $(ARGS)
 
 fuzz: long
 

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from benchmarks import frames
 from benchmarks.loads import LoadError
-from benchmarks.sockets import ERROR_CODE, advertises, ask, connect
+from benchmarks.sockets import ERROR_CODE, ask, connect
 from compat_tests.apache_kafka import ApacheKafka
 from compat_tests.klamm_process import KlammProcess
 
@@ -48,6 +48,16 @@ _TOPIC_CONFIGS: dict[str, dict[Durability, dict[str, str]]] = {
 }
 
 
+# Both brokers form a group at once, and consumer groups hear of changes within a moment: otherwise
+# the rows about rebalances would show the intervals and not the brokers.
+_GROUP_PROPERTIES = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.min.heartbeat.interval.ms": "50",
+    "group.consumer.heartbeat.interval.ms": "50",
+    "group.consumer.assignment.interval.ms": "0",
+}
+
+
 def canonical(broker: str, durability: Durability) -> Durability:
     """STOCK for settings that are the broker's stock behaviour, so that it is measured once."""
     return durability if _TOPIC_CONFIGS[broker][durability] else Durability.STOCK
@@ -56,7 +66,7 @@ def canonical(broker: str, durability: Durability) -> Durability:
 def process_for(broker: str, folder: Path, *, port: int = 0) -> ApacheKafka | KlammProcess:
     """A broker that is not started yet, with a fresh data directory in the folder."""
     kind = KlammProcess if broker == KLAMM else ApacheKafka
-    return kind(folder / "data", port=port)
+    return kind(folder / "data", port=port, properties=_GROUP_PROPERTIES)
 
 
 class Server:
@@ -71,9 +81,6 @@ class Server:
         # Level 2 keeps librdkafka from reporting that the broker went away when the run is over.
         self._admin: Any = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
         self._numbers = itertools.count(1)
-
-    def advertises(self, api_key: int) -> bool:
-        return advertises(self.port, api_key)
 
     def create_topic(self, partitions: int, durability: Durability = Durability.STOCK) -> str:
         """A new topic, ready to be written to."""

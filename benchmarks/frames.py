@@ -11,7 +11,7 @@ import time
 
 import crc32c
 
-API_VERSIONS, METADATA, PRODUCE, FETCH, CREATE_TOPICS, JOIN_GROUP = 18, 3, 0, 1, 19, 11
+API_VERSIONS, METADATA, PRODUCE, FETCH, CREATE_TOPICS = 18, 3, 0, 1, 19
 
 CORRELATION_ID = 7
 CLIENT_ID = b"klamm-benchmarks"
@@ -114,10 +114,3 @@ def create_topics_error_at(topic: str) -> int:
     """Where the topic's error code stands in the reply to `create_topics`."""
     # correlation id, tags, throttle, topic count, name, topic id
     return 4 + 1 + 4 + 1 + len(compact(topic.encode())) + 16
-
-
-def advertised_keys(reply: bytes) -> set[int]:
-    """The API keys in an ApiVersions 3 reply that starts with its correlation id."""
-    # Entries are three int16 and an empty tag buffer; counts below 127 fit one varint byte.
-    count = reply[6] - 1
-    return {struct.unpack_from(">h", reply, 7 + 7 * index)[0] for index in range(count)}

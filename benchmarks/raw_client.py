@@ -18,9 +18,17 @@ import threading
 import time
 from collections.abc import Callable
 
-from benchmarks import frames
+from benchmarks import frames, group_frames
 from benchmarks.loads import LoadError
-from benchmarks.sockets import ERROR_CODE, SIZE, ask, check, connect, read_reply
+from benchmarks.sockets import (
+    ERROR_CODE,
+    SIZE,
+    ask,
+    check,
+    connect,
+    read_reply,
+    wait_for_coordinator,
+)
 
 SMALL_RECORD_BYTES = 100
 BULK_RECORDS = 100
@@ -37,6 +45,10 @@ def small_request(kind: str, topic: str) -> tuple[bytes, int | None]:
         return frames.api_versions(), frames.API_VERSIONS_ERROR_AT
     if kind == "metadata":
         return frames.metadata(topic), None
+    if kind == "offset-commit":
+        # The group has the topic's name, so that every measurement has a group of its own.
+        request = group_frames.offset_commit(topic, topic)
+        return request, group_frames.offset_commit_error_at(topic)
     batch = frames.record_batch(records=1, value_bytes=SMALL_RECORD_BYTES)
     return frames.produce(topic, 0, batch, acks=1), frames.produce_error_at(topic)
 
@@ -81,6 +93,8 @@ class _Pipeline:
 def small(args: argparse.Namespace) -> dict[str, float]:
     """Requests per second with `depth` requests under way on each connection."""
     request, error_at = small_request(args.kind, args.topic)
+    if args.kind == "offset-commit":
+        wait_for_coordinator(args.port, args.topic)
     pipelines = [
         _Pipeline(args.port, request, error_at, args.depth) for _ in range(args.connections)
     ]
@@ -212,7 +226,7 @@ def main() -> None:
     parser.add_argument("what", choices=("small", "produce", "fill", "fetch"))
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--topic", required=True)
-    parser.add_argument("--kind", choices=("api-versions", "metadata", "produce"))
+    parser.add_argument("--kind", choices=("api-versions", "metadata", "produce", "offset-commit"))
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument("--depth", type=int, default=1)
     parser.add_argument("--acks", type=int, default=1)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from benchmarks import frames
 from benchmarks.bare import BulkFetch, BulkProduce, MemoryAfterLoad, SmallRequests, Startup
 from benchmarks.bench import Bench
 from benchmarks.brokers import KAFKA, KLAMM, Durability, Server, canonical
 from benchmarks.clients import Consume, Figures, Latency, Produce
+from benchmarks.groups import Heartbeats, Rebalance
 
 # Units of which less is better; of all others more is better.
 LOWER_IS_BETTER = frozenset(
-    {"s", "ms", "MB", "CPU s/GB"},
+    {"s", "ms", "MB", "CPU s/GB", "CPU µs"},
 )
 
 
@@ -33,8 +33,6 @@ class Row:
     Attributes:
         figure: the key in the load's figures.
         target: the ratio klamm ÷ Kafka to reach, None where none is set yet.
-        needs_api: an API key without which the row cannot be measured.
-        missing: what to say for a broker that does not have that API.
     """
 
     name: str
@@ -44,8 +42,6 @@ class Row:
     target: float | None = None
     klamm: Durability = Durability.STOCK
     kafka: Durability = Durability.STOCK
-    needs_api: int | None = None
-    missing: str = ""
 
     @property
     def lower_is_better(self) -> bool:
@@ -100,8 +96,6 @@ def _consumer_rows() -> list[Row]:
         Row(
             "consume Java 1 KiB, 6 partitions, group (kafka-consumer-perf-test)",
             *(Consume("Java group", 6), "MB/s", "MB/s", 0.7),
-            needs_api=frames.JOIN_GROUP,
-            missing="not yet: no groups",
         )
     )
     return rows
@@ -113,7 +107,7 @@ def _bare_rows() -> list[Row]:
             f"{kind}, {_count(connections, 'connection')}, depth {depth}",
             *(SmallRequests(kind, connections, depth), "requests/s", "requests/s", 0.5),
         )
-        for kind in ("api-versions", "metadata", "produce")
+        for kind in ("api-versions", "metadata", "produce", "offset-commit")
         for connections, depth in ((1, 1), (1, 5), (50, 1))
     ]
     for count in (1, 6):
@@ -122,6 +116,17 @@ def _bare_rows() -> list[Row]:
     for count in (1, 3):
         name = f"bulk fetch 1 MiB, {_count(count, 'connection')}"
         rows.append(Row(name, BulkFetch(count), "MB/s", "MB/s", 0.7))
+    return rows
+
+
+def _group_rows() -> list[Row]:
+    rows = []
+    for protocol in ("classic", "consumer"):
+        load = Rebalance(protocol)
+        rows.append(Row(f"10 {protocol} members join until all own", load, "join s", "s", 1.0))
+        rows.append(Row(f"one of 10 {protocol} members leaves", load, "leave s", "s", 1.0))
+    name = "broker CPU, a heartbeat of 1,000 groups"
+    rows.append(Row(name, Heartbeats(), "CPU µs/heartbeat", "CPU µs"))
     return rows
 
 
@@ -162,6 +167,7 @@ def all_rows() -> list[Row]:
         *_producer_rows("confluent", (100, 1024), (6,)),
         *_consumer_rows(),
         *_bare_rows(),
+        *_group_rows(),
         *_latency_rows(),
         *_cpu_rows(),
         Row("memory after the load", MemoryAfterLoad(), "loaded MB", "MB"),

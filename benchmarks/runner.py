@@ -91,7 +91,7 @@ class Runner:
                 self._say(f"round {name}: the time is up")
                 return False
             if first:
-                self._samples[key] = Samples(problem=self._missing(key))
+                self._samples[key] = Samples()
             samples = self._samples[key]
             if not samples.problem:
                 self._measure(name, key, samples)
@@ -108,14 +108,6 @@ class Runner:
                     if key not in seen:
                         seen.add(key)
                         yield key
-
-    def _missing(self, key: Key) -> str:
-        """Why the broker cannot be measured at all, or nothing."""
-        row = next(row for row in self._rows if row.load == key.load)
-        server = self._bench.servers[key.broker]
-        if row.needs_api is None or server.advertises(row.needs_api):
-            return ""
-        return row.missing
 
     def _measure(self, name: str, key: Key, samples: Samples) -> None:
         usage = Usage.now()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 
-from benchmarks import frames
+from benchmarks import group_frames
 from benchmarks.loads import LoadError
 
 TIMEOUT_S = 30
@@ -41,10 +42,15 @@ def check(reply: bytes | bytearray | memoryview, error_at: int | None) -> None:
         raise LoadError(f"the broker answered with error code {code}")
 
 
-def advertises(port: int, api_key: int) -> bool:
-    """Whether the broker's ApiVersions names an API."""
+def wait_for_coordinator(port: int, group: str) -> None:
+    """Until the broker coordinates the group; its first look at any group makes a topic."""
+    gives_up_at = time.monotonic() + TIMEOUT_S
+    request, error_at = group_frames.find_coordinator(group), group_frames.FIND_COORDINATOR_ERROR_AT
     with connect(port) as connection:
-        return api_key in frames.advertised_keys(ask(connection, frames.api_versions()))
+        while ERROR_CODE.unpack_from(ask(connection, request), error_at)[0] != 0:
+            if time.monotonic() > gives_up_at:
+                raise LoadError("there is no coordinator")
+            time.sleep(0.05)
 
 
 def _read_exactly(connection: socket.socket, count: int) -> bytes:
