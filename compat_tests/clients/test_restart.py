@@ -7,9 +7,6 @@ started again several times. What a client was told is compared with what is sto
 from __future__ import annotations
 
 import functools
-import gc
-import logging
-from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -22,28 +19,12 @@ from compat_tests.clients.streaming import STREAMING_CLIENTS, following, produci
 from compat_tests.history.recorder import History
 from compat_tests.history.rules import violations
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-)
-
 ROUNDS = 3
 RECORDS_PER_ROUND = 100
 
 IDEMPOTENT = ProducerMode(acks="all", idempotence=True)
 ACKS_ALL = ProducerMode(acks="all", idempotence=False)
 ACKS_1 = ProducerMode(acks="1", idempotence=False)
-
-
-@pytest.fixture(autouse=True)
-def unclosed_sockets_of_kafka_python(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """kafka-python forgets to close sockets whose connection was refused.
-
-    Python complains when it finds them; here it does so before the next test, which is not to
-    blame. pytest would keep them alive longer: they hang on log records, which it captures.
-    """
-    caplog.set_level(logging.CRITICAL + 1, logger="kafka")
-    yield
-    gc.collect()
 
 
 def go_away_and_come_back(broker: Broker, how: str) -> None:
