@@ -67,6 +67,8 @@ def apache_kafka(
     data_dir = tmp_path_factory.mktemp("apache-kafka") / "data"
     with ApacheKafka(data_dir, heap="512M", properties=KAFKA_GROUP_PROPERTIES) as kafka:
         yield kafka
+        # Its thousands of partitions take it a minute to close, and nobody looks at them again.
+        kafka.kill()
 
 
 @pytest.fixture(scope="session")

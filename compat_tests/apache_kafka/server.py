@@ -16,8 +16,8 @@ from compat_tests.ports import free_ports
 
 CLUSTER_ID = "a2xhbW0tdHdpbi1rYWZrYQ"
 NODE_ID = 1
-READY_TIMEOUT_S = 90
-STOP_TIMEOUT_S = 60
+READY_TIMEOUT_S = 180
+STOP_TIMEOUT_S = 180
 
 # The lines of the config/server.properties that Kafka 4 ships, with the listeners on 127.0.0.1.
 STOCK_PROPERTIES = {

@@ -47,3 +47,4 @@ def pair_of_brokers(
         pair = Twin(kafka.port, other.port, same_broker=same)
         yield pair
         pair.close()
+        kafka.kill()

@@ -31,6 +31,7 @@ def other_broker(
         data_dir = tmp_path_factory.mktemp("second-apache-kafka") / "data"
         with ApacheKafka(data_dir, heap="512M", properties=KAFKA_GROUP_PROPERTIES) as kafka:
             yield kafka
+            kafka.kill()
     else:
         data_dir = tmp_path_factory.mktemp("klamm-twin") / "data"
         with klamm_like_kafka(data_dir, GROUP_PROPERTIES) as klamm:
