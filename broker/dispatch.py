@@ -77,7 +77,12 @@ class Dispatcher:
             return
         context = RequestContext(self._broker, slot.connection, header)
         try:
-            request = decode(route.request, header.api_version, frame, self._short_limits, body_at)
+            # Like Kafka, klamm does not look at bytes behind a request: librdkafka 2.16 sends three
+            # when it asks for all topics.
+            request = decode(
+                *(route.request, header.api_version, frame, self._short_limits, body_at),
+                exact=False,
+            )
         except LimitExceeded:
             self._start_task(slot, self._serve_long, route, frame, body_at, context, slot)
             return
@@ -133,7 +138,9 @@ class Dispatcher:
     ) -> None:
         """Read and handle a request that has much in it."""
         version = context.header.api_version
-        steps = decode_in_steps(route.request, version, frame, self._limits, body_at)
+        steps = decode_in_steps(
+            *(route.request, version, frame, self._limits, body_at), exact=False
+        )
         try:
             request = await self._steps.run(steps)
         except WireError as error:

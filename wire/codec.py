@@ -34,28 +34,43 @@ PARTS_MAX = 4096
 
 
 def decode(
-    cls: type[M], version: int, data: Data, limits: Limits = DEFAULT_LIMITS, offset: int = 0
+    cls: type[M],
+    version: int,
+    data: Data,
+    limits: Limits = DEFAULT_LIMITS,
+    offset: int = 0,
+    *,
+    exact: bool = True,
 ) -> M:
     """Decode the message that fills the data from the offset to the end.
 
     Strings and bytes are copied out of the data; records are views of it.
+
+    Args:
+        exact: False passes over bytes behind the message.
 
     Raises:
         WireError: the bytes are not exactly one message of this version.
         LimitExceeded: they may be, but exceed the limits.
     """
     message, end = decoder_for(cls, version)(data, offset, limits)
-    if end != len(data):
+    if exact and end != len(data):
         raise _left_over(cls, version, len(data) - end)
     return message
 
 
 def decode_in_steps(
-    cls: type[M], version: int, data: Data, limits: Limits = DEFAULT_LIMITS, offset: int = 0
+    cls: type[M],
+    version: int,
+    data: Data,
+    limits: Limits = DEFAULT_LIMITS,
+    offset: int = 0,
+    *,
+    exact: bool = True,
 ) -> Generator[None, None, M]:
     """Do what decode does, and return the message at the end of the steps."""
     message, end = yield from _step_decoder_for(cls, version)(data, offset, limits)
-    if end != len(data):
+    if exact and end != len(data):
         raise _left_over(cls, version, len(data) - end)
     return message
 

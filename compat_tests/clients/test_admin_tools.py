@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from compat_tests.clients.fixtures import Broker, ClientNamed, MakeTopic
 from compat_tests.clients.model import Record
@@ -108,3 +109,10 @@ def test_producers(broker: Broker, make_topic: MakeTopic, client_named: ClientNa
     assert int(seen["ProducerId"]) >= 0
     assert (seen["ProducerEpoch"], seen["LastSequence"]) == ("0", "1")
     assert seen["CurrentTransactionStartOffset"] == "None"
+
+
+def test_librdkafka_lists_all_topics(broker: Broker, make_topic: MakeTopic) -> None:
+    """librdkafka 2.16 puts three bytes behind this request."""
+    topic = make_topic(2)
+    listed = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(timeout=30)
+    assert len(listed.topics[topic].partitions) == 2
