@@ -24,6 +24,7 @@ from klamm.log.cleaner.scan import (
     with_timestamp_delta,
 )
 from klamm.log.cleaner.transactions import CleanedTransactions
+from klamm.log.config import INT64_MAX
 from klamm.wire.records.batch import (
     BATCH_HEADER_SIZE,
     CODEC_MASK,
@@ -91,7 +92,8 @@ class BatchFilter:
         self._transactions = transactions
         self._last_records = last_records
         self._now_ms = now_ms
-        self._new_horizon_ms = now_ms + delete_retention_ms
+        # What is to be kept for ever is: Kafka's sum overflows, and the next compaction removes it.
+        self._new_horizon_ms = min(now_ms + delete_retention_ms, INT64_MAX)
         # Of the first record of the next dirty batch, in the key map.
         self._number = 0
         self.records_read = 0

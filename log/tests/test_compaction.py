@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from klamm.log.config import INT64_MAX
 from klamm.log.errors import LogError
 from klamm.log.memory_fs import MemoryFileSystem
 from klamm.log.partition_log import PartitionLog
@@ -245,6 +246,20 @@ def test_a_tombstone_stays_until_its_horizon() -> None:
     again(NOW_MS + 1000)
     assert (2, None) not in values(log)
     assert (3, b"3") in values(log)
+
+
+def test_a_tombstone_can_be_kept_for_ever() -> None:
+    config = replace(CONFIG, delete_retention_ms=INT64_MAX)
+    manager, log = open_one(MemoryFileSystem(), config)
+    write(log, (b"a", None), (b"b", b"2"), timestamp=NOW_MS - 5)
+    for turn in range(3):
+        write(log, (b"z", b"z"))
+        settle(log)
+        assert compact(manager, NOW_MS + turn) is not None
+        found = batch_at(log, 0)
+        assert found.header.base_timestamp == INT64_MAX
+        assert [r.timestamp for r in found.records] == [NOW_MS - 5, NOW_MS - 4]
+    assert (0, None) in values(log)
 
 
 def test_a_value_after_the_tombstone_removes_it_at_once() -> None:
