@@ -77,7 +77,7 @@ class Space(NamedTuple):
 class FileSystem(Protocol):
     """What the log may ask of a disk. Every method raises OSError when the disk refuses."""
 
-    def open(self, path: str, *, create: bool = False) -> File: ...
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> File: ...
 
     def exists(self, path: str) -> bool: ...
 
@@ -230,12 +230,17 @@ class OsLock:
             self._fd = -1
 
 
+def open_flags(*, create: bool, read_only: bool) -> int:
+    """Return how a file is opened; Kafka's own snapshots may be read and not written."""
+    access = os.O_RDONLY if read_only else os.O_RDWR | os.O_APPEND
+    return access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+
+
 class OsFileSystem:
     """The disk."""
 
-    def open(self, path: str, *, create: bool = False) -> OsFile:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return OsFile(path, os.open(path, flags, 0o644))
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> OsFile:
+        return OsFile(path, os.open(path, open_flags(create=create, read_only=read_only), 0o644))
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

@@ -38,6 +38,10 @@ RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_CHECKPOINT = "log-start-offset-checkpoint"
 CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
 META_PROPERTIES = "meta.properties"
+# What Kafka's storage tool lets a new cluster's metadata begin with.
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+# In the directory of the metadata log: the last election that its node knows of.
+QUORUM_STATE = "quorum-state"
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 
@@ -47,6 +51,7 @@ _SEGMENT_FILE = re.compile(
     r"([0-9]{20})(\.log|\.index|\.timeindex|\.txnindex)(\.deleted|\.cleaned|\.swap)?"
 )
 _SNAPSHOT_FILE = re.compile(r"([0-9]{20})\.snapshot(\.deleted)?")
+_METADATA_SNAPSHOT_FILE = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 _PARTITION_DIRECTORY = re.compile(r"([a-zA-Z0-9._-]+)-([0-9]+)")
 
 
@@ -72,6 +77,12 @@ def parse_snapshot_file(name: str) -> tuple[int, str] | None:
     if match is None:
         return None
     return int(match[1]), match[2] or ""
+
+
+def parse_metadata_snapshot(name: str) -> tuple[int, int] | None:
+    """Return (offset that it ends at, epoch) of a metadata snapshot's name (KIP-630)."""
+    match = _METADATA_SNAPSHOT_FILE.fullmatch(name)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def partition_directory(topic: str, partition: int) -> str:

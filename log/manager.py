@@ -2,8 +2,9 @@
 
 The way of a directory through a run:
 
-1. `open`: lock it, check that it is ours, read the checkpoints, remove what was being deleted, and
-   take the clean shutdown marker away (synced: from now on a crash is a crash).
+1. `open`: lock it, check that it is ours, read the checkpoints, and ask `admit`, who knows what is
+   in the logs; a directory that is refused so far is left as it was. Then remove what was being
+   deleted, and take the clean shutdown marker away (synced: from now on a crash is a crash).
 2. `open_partition` for every partition that the metadata knows, `set_aside_strays` for the rest.
 3. `checkpoint_writer` now and then. The recovery point decides how much the next start reads.
    `environment.deletions.due` as well, which removes the files of deleted segments.
@@ -74,8 +75,10 @@ _CHECKPOINTED: dict[str, Callable[[PartitionLog], int | None]] = {
     CLEANER_OFFSET_CHECKPOINT: attrgetter("cleaner_offset"),
 }
 CHECKPOINT_FILES = tuple(_CHECKPOINTED)
-# The version of the marker is Kafka's; there is no broker epoch without a cluster.
-_CLEAN_SHUTDOWN = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":")).encode()
+# Kafka's version of the marker.
+_CLEAN_SHUTDOWN_VERSION = 0
+# Where the broker was never registered with a controller.
+NO_BROKER_EPOCH = -1
 
 
 class LogManager:
@@ -130,8 +133,12 @@ class LogManager:
         now_ms: int,
         cluster_id: str | None = None,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+        admit: Callable[[MetaProperties], None] = lambda _: None,
     ) -> "LogManager":
         """Take possession of a data directory, which is made when it is not there.
+
+        Args:
+            admit: raises a StorageError when the directory is to be left alone.
 
         Raises:
             DirectoryLockedError: another process uses it.
@@ -149,6 +156,7 @@ class LogManager:
         try:
             properties = _load_properties(fs, root, node_id, cluster_id)
             checkpoints = {name: read_offsets(fs, f"{root}/{name}") for name in CHECKPOINT_FILES}
+            admit(properties)
             marker = f"{root}/{CLEAN_SHUTDOWN_FILE}"
             was_clean = fs.exists(marker)
             manager = cls(
@@ -373,7 +381,7 @@ class LogManager:
 
     # --- the end ---
 
-    def close(self, threads: int = 1) -> None:
+    def close(self, threads: int = 1, broker_epoch: int = NO_BROKER_EPOCH) -> None:
         """Shut down cleanly: everything synced, then the marker that says so.
 
         Without a marker the next start reads the logs: when a log is offline or could not be
@@ -382,6 +390,8 @@ class LogManager:
         Args:
             threads: how many logs are written out at the same time. A disk syncs several files in
                 hardly more time than one.
+            broker_epoch: for the marker. By it Kafka's controller tells that nobody has written
+                here since it last saw the broker.
 
         Raises:
             OSError: a sync failed; the directory was abandoned.
@@ -395,7 +405,9 @@ class LogManager:
                     pass
             self.write_checkpoints()
             if is_clean:
-                replace_file(self._fs, self.root, CLEAN_SHUTDOWN_FILE, _CLEAN_SHUTDOWN)
+                marker = {"version": _CLEAN_SHUTDOWN_VERSION, "brokerEpoch": broker_epoch}
+                content = json.dumps(marker, separators=(",", ":")).encode()
+                replace_file(self._fs, self.root, CLEAN_SHUTDOWN_FILE, content)
         finally:
             self.abandon()
 

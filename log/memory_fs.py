@@ -334,7 +334,7 @@ class MemoryFileSystem:
 
     # --- the interface ---
 
-    def open(self, path: str, *, create: bool = False) -> MemoryFile:
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> MemoryFile:
         self.look("open", path)
         parent, name = self._parent(path)
         node = parent.entries.get(name)

@@ -27,18 +27,20 @@ from klamm.broker.commands.dump_files import (
 from klamm.broker.commands.dump_log import LogOptions, is_bad, log_lines
 from klamm.broker.commands.stored import METADATA, decode_stored
 from klamm.broker.commands.usage import UsageError, write_line
-from klamm.log.check.listing import parse_metadata_snapshot
 from klamm.log.check.root_files import CHECKPOINTS
 from klamm.log.check.source import OsReadableFiles, Reader
 from klamm.log.layout import (
+    BOOTSTRAP_CHECKPOINT,
     CLEAN_SHUTDOWN_FILE,
     LEADER_EPOCH_CHECKPOINT,
     LOG_SUFFIX,
     META_PROPERTIES,
     OFFSET_INDEX_SUFFIX,
     PARTITION_METADATA,
+    QUORUM_STATE,
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
+    parse_metadata_snapshot,
     parse_partition_directory,
     parse_segment_file,
     parse_snapshot_file,
@@ -57,7 +59,7 @@ _BY_NAME: dict[str, Callable[[bytes], Iterator[str]]] = {
     PARTITION_METADATA: partition_metadata_lines,
     META_PROPERTIES: properties_lines,
     CLEAN_SHUTDOWN_FILE: text_lines,
-    "quorum-state": text_lines,
+    QUORUM_STATE: text_lines,
 }
 
 
@@ -86,7 +88,7 @@ def file_lines(path: str, options: argparse.Namespace) -> Iterator[str]:
     directory, name = os.path.split(os.path.abspath(path))
     topic = _topic_of(directory)
     segment = parse_segment_file(name)
-    if parse_metadata_snapshot(name) is not None or name == "bootstrap.checkpoint":
+    if parse_metadata_snapshot(name) is not None or name == BOOTSTRAP_CHECKPOINT:
         topic, segment = METADATA, (0, LOG_SUFFIX, "")
     if segment is not None and segment[1] == LOG_SUFFIX:
         wanted = LogOptions(options.from_offset, not options.no_records, decode_stored(topic))

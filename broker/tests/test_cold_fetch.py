@@ -21,7 +21,7 @@ from klamm.broker.tests.raw_client import (
     produce_to,
 )
 from klamm.log.config import LogConfig
-from klamm.log.fs import OsFile, OsFileSystem
+from klamm.log.fs import OsFile, OsFileSystem, open_flags
 from klamm.log.manager import LogManager
 from klamm.log.readiness import TAIL_BYTES
 from klamm.wire.errors import ErrorCode
@@ -64,8 +64,8 @@ class ColdFileSystem(OsFileSystem):
         self.loaded_in: list[str] = []
         self.fails = False
 
-    def open(self, path: str, *, create: bool = False) -> ColdFile:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> ColdFile:
+        flags = open_flags(create=create, read_only=read_only)
         return ColdFile(path, os.open(path, flags, 0o644), self)
 
 

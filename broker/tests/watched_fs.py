@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 
-from klamm.log.fs import Buffer, OsFile, OsFileSystem
+from klamm.log.fs import Buffer, OsFile, OsFileSystem, open_flags
 
 PATIENCE_S = 20.0
 
@@ -44,8 +44,8 @@ class WatchedFileSystem(OsFileSystem):
         self._before_sync: Callable[[str], None] = lambda path: None
         self._lock = threading.Lock()
 
-    def open(self, path: str, *, create: bool = False) -> WatchedFile:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> WatchedFile:
+        flags = open_flags(create=create, read_only=read_only)
         return WatchedFile(path, os.open(path, flags, 0o644), self)
 
     def before_sync(self, path: str) -> None:

@@ -1,6 +1,5 @@
 """The files of a partition's directory, sorted by what they are."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -12,23 +11,15 @@ from klamm.log.layout import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     PARTITION_METADATA,
+    QUORUM_STATE,
     SWAP_SUFFIX,
     TEMPORARY_SUFFIX,
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
+    parse_metadata_snapshot,
     parse_segment_file,
     parse_snapshot_file,
 )
-
-# Of Kafka's quorum; klamm has none.
-_OTHERS = frozenset({"quorum-state"})
-_METADATA_SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
-
-
-def parse_metadata_snapshot(name: str) -> int | None:
-    """Return the offset up to which a snapshot of the metadata log stands for the log."""
-    match = _METADATA_SNAPSHOT.fullmatch(name)
-    return None if match is None else int(match[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +75,14 @@ def list_partition(names: list[str], directory: str, findings: Findings) -> List
             if not transient:
                 listing.snapshots.append((offset, name))
         elif metadata_snapshot is not None:
-            listing.metadata_snapshots.append((metadata_snapshot, name))
+            listing.metadata_snapshots.append((metadata_snapshot[0], name))
         elif name == LEADER_EPOCH_CHECKPOINT:
             listing.has_epochs = True
         elif name == PARTITION_METADATA:
             listing.has_partition_metadata = True
         elif name.endswith(TEMPORARY_SUFFIX):
             findings.note(f"{directory}/{name}", "left over from a file that was being replaced")
-        elif name not in _OTHERS:
+        elif name != QUORUM_STATE:
             findings.note(f"{directory}/{name}", "not a file of a partition")
         if transient:
             leftovers[transient] += 1

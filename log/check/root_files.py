@@ -13,6 +13,7 @@ from klamm.log.check.text_files import (
     offset_checkpoint,
 )
 from klamm.log.layout import (
+    BOOTSTRAP_CHECKPOINT,
     CLEAN_SHUTDOWN_FILE,
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -29,8 +30,8 @@ CHECKPOINTS = (
     LOG_START_CHECKPOINT,
     CLEANER_OFFSET_CHECKPOINT,
 )
-# The features that Kafka's storage tool was told to begin with; nothing reads it later.
-_OTHERS = frozenset({LOCK_FILE, "bootstrap.checkpoint"})
+# Read by nobody once the metadata log has begun.
+_OTHERS = frozenset({LOCK_FILE, BOOTSTRAP_CHECKPOINT})
 _CLEAN_SHUTDOWN_VERSION = 0
 
 TopicPartition = tuple[str, int]

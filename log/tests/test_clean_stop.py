@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from klamm.log.config import LogConfig
-from klamm.log.fs import OsFile, OsFileSystem
+from klamm.log.fs import OsFile, OsFileSystem, open_flags
 from klamm.log.layout import CLEAN_SHUTDOWN_FILE
 from klamm.log.manager import LogManager
 from klamm.log.memory_fs import MemoryFileSystem
@@ -47,8 +47,8 @@ class SlowFileSystem(OsFileSystem):
     def __init__(self, sync: Callable[[str], object]) -> None:
         self._sync = sync
 
-    def open(self, path: str, *, create: bool = False) -> SlowFile:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> SlowFile:
+        flags = open_flags(create=create, read_only=read_only)
         return SlowFile(path, os.open(path, flags, 0o644), self._sync)
 
 

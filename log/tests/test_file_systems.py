@@ -1,6 +1,7 @@
 """The disk and its twin in memory keep the same rules."""
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -90,6 +91,15 @@ def can_tell_what_is_cached(fd: int) -> bool:
         return False
     # It is all in memory for good.
     return False
+
+
+def test_a_file_that_is_only_read(tmp_path: Path) -> None:
+    """Kafka writes its metadata snapshots so that nobody may write to them."""
+    path = tmp_path / "a"
+    path.write_bytes(b"abc")
+    file = OsFileSystem().open(str(path), read_only=True)
+    assert file.pread(3, 0) == b"abc"
+    assert fcntl.fcntl(file.fileno(), fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
 
 
 def test_two_handles_see_one_file(place: Place) -> None:

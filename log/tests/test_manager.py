@@ -17,6 +17,7 @@ from klamm.log.errors import (
 from klamm.log.fs import OsFileSystem
 from klamm.log.manager import LogManager
 from klamm.log.memory_fs import MemoryFileSystem
+from klamm.log.meta_properties import MetaProperties
 from klamm.log.tests.support import (
     DIRECTORY,
     NOW_MS,
@@ -75,6 +76,26 @@ def test_a_directory_of_another_node_is_refused() -> None:
     with pytest.raises(InconsistentDirectoryError, match="node 1, this is node 2"):
         LogManager.open(fs, ROOT, node_id=2, now_ms=NOW_MS)
     assert fs.files() == before
+
+
+def test_a_directory_that_is_not_admitted_is_left_as_it_was() -> None:
+    """Also what was being deleted, and the mark of the clean shutdown."""
+    fs = MemoryFileSystem()
+    manager, _ = open_one(fs)
+    manager.delete_partition(TOPIC, 0)
+    manager.close()
+    before = fs.files()
+    seen: list[MetaProperties] = []
+
+    def admit(properties: MetaProperties) -> None:
+        seen.append(properties)
+        raise InconsistentDirectoryError("not ours")
+
+    with pytest.raises(InconsistentDirectoryError, match="not ours"):
+        LogManager.open(fs, ROOT, node_id=1, now_ms=NOW_MS, admit=admit)
+    assert fs.files() == before
+    assert seen == [MetaProperties(manager.cluster_id, 1, manager.directory_id)]
+    assert open_manager(fs).was_clean
 
 
 def test_a_directory_in_use_is_refused_with_advice() -> None:
