@@ -17,8 +17,8 @@ import trio
 
 from klamm.broker.budget import MemoryBudget
 from klamm.broker.clock import Clock
+from klamm.broker.config import ConfigError, ServerConfig
 from klamm.broker.config import Listener as Address
-from klamm.broker.config import ServerConfig
 from klamm.broker.connection import Connection
 from klamm.broker.controller import Controller
 from klamm.broker.descriptors import descriptors_max, log_files_max
@@ -30,6 +30,7 @@ from klamm.broker.groups.service import Groups
 from klamm.broker.listener import Listener, bind
 from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
 from klamm.broker.log_care import LogCare
+from klamm.broker.metadata.admission import admit, refused
 from klamm.broker.metadata.image import BROKER_RESOURCE
 from klamm.broker.metadata.store import MetadataStore
 from klamm.broker.metadata.topics import METADATA_TOPIC
@@ -39,7 +40,8 @@ from klamm.broker.reactor import Reactor
 from klamm.broker.steps import StepRunner
 from klamm.broker.timers import Timers
 from klamm.log.fs import DISK_FULL, FileSystem, OsFileSystem
-from klamm.log.manager import LogManager
+from klamm.log.manager import NO_BROKER_EPOCH, LogManager
+from klamm.log.meta_properties import MetaProperties
 from klamm.wire.messages.stored.metadata import ConfigRecord, FeatureLevelRecord
 from klamm.wire.schema import Message
 
@@ -124,6 +126,7 @@ class Broker:
                 node_id=self.node_id,
                 now_ms=self.clock.now_ms(),
                 producer_id_expiration_ms=self.config.producer_id_expiration_ms,
+                admit=self._admit,
             )
             self.logs.environment.files.open_files_max = log_files_max(descriptors_max())
             # Whatever goes wrong from here on, nothing is written any more on the way out.
@@ -133,35 +136,55 @@ class Broker:
             if self._halted is not None:
                 raise BrokerHaltedError(self._halted)
             try:
-                await trio.to_thread.run_sync(self.logs.close, self.config.klamm_worker_threads)
+                await trio.to_thread.run_sync(
+                    self.logs.close, self.config.klamm_worker_threads, self._broker_epoch()
+                )
             except OSError as error:
                 # The directory is not marked clean: the next start recovers.
                 reason = f"the logs can't be closed: {error}"
                 logger.critical("halting: %s", reason)
                 raise BrokerHaltedError(reason) from error
 
+    def _admit(self, properties: MetaProperties) -> None:
+        """Read the metadata, before anything in the directory is touched.
+
+        Raises:
+            InconsistentDirectoryError: klamm can't go on with it.
+        """
+        root = self.config.log_dirs[0]
+        self.metadata = MetadataStore(self._fs, root)
+        admit(self.metadata, root, self.node_id, {properties.directory_id})
+        try:
+            self._apply_dynamic_configs()
+        except ConfigError as error:
+            raise refused(root, str(error)) from None
+
     def _load(self) -> None:
+        now_ms = self.clock.now_ms()
         log = self.logs.open_partition(
-            METADATA_TOPIC, 0, METADATA_TOPIC_ID, METADATA_LOG_CONFIG, self.clock.now_ms()
+            METADATA_TOPIC, 0, METADATA_TOPIC_ID, METADATA_LOG_CONFIG, now_ms
         )
-        log.advance_high_watermark(log.log_end_offset)
         self.cluster_id = self.logs.cluster_id
-        self.metadata = MetadataStore(log)
+        self.metadata.lead(log, self.node_id, self.logs.directory_id, now_ms)
         if self.metadata.is_new:
-            self.metadata.append_and_replay(self._first_records(), self.clock.now_ms())
+            self.metadata.append_and_replay(self._first_records(), now_ms)
         missing = self._missing_features()
         if missing:
-            self.metadata.append_and_replay(missing, self.clock.now_ms())
-        self.config = self.config.with_dynamic(
-            self.metadata.image.broker_configs(""),
-            self.metadata.image.broker_configs(str(self.node_id)),
-        )
+            self.metadata.append_and_replay(missing, now_ms)
+        self._apply_dynamic_configs()
         # Asked for in every Metadata request.
         self._advertised = {address.name: address for address in self.config.advertised_listeners}
         self.controller = Controller(self)
         self.producer_ids = ProducerIds(self.controller, self.node_id)
         open_partitions(self)
         log.flush()
+
+    def _apply_dynamic_configs(self) -> None:
+        """Raises ConfigError when klamm can't do what is stored."""
+        image = self.metadata.image
+        self.config = self.config.with_dynamic(
+            image.broker_configs(""), image.broker_configs(str(self.node_id))
+        )
 
     def _first_records(self) -> list[Message]:
         """What a cluster begins with.
@@ -170,7 +193,7 @@ class Broker:
         that they agree on what is committed; later changes in a file do not touch it.
         """
         return [
-            *self._missing_features(),
+            *(self.metadata.bootstrap or self._missing_features()),
             ConfigRecord(
                 resource_type=BROKER_RESOURCE,
                 resource_name="",
@@ -187,6 +210,11 @@ class Broker:
             for name, level in FINALIZED_FEATURES.items()
             if name not in self.metadata.image.features
         ]
+
+    def _broker_epoch(self) -> int:
+        """That of the last registration, if an Apache Kafka has used this directory."""
+        registration = self.metadata.image.brokers.get(self.node_id)
+        return NO_BROKER_EPOCH if registration is None else registration.broker_epoch
 
     async def _run(
         self, bound: Sequence[tuple[Address, socket.socket]], on_ready: Callable[[], None]

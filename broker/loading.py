@@ -9,6 +9,7 @@ from uuid import UUID
 
 from klamm.broker.config import topic_log_config
 from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, with_room_for_groups
+from klamm.broker.metadata.image import NO_RECOVERY_CHANGE, RECOVERED
 from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.partition import Partition
 from klamm.log.config import LogConfig
@@ -34,19 +35,17 @@ def open_partitions(broker: Broker) -> None:
 
     After an unclean stop each partition gets a new leader epoch: what was acknowledged without
     a sync may be gone, and consumers that have read further find that out by the epoch (KIP-320).
+    So do those that Apache Kafka has left without a leader, as it does when it stops.
     """
     image = broker.metadata.image
-    if not broker.logs.was_clean and image.topics:
-        broker.metadata.append_and_replay(
-            [
-                PartitionChangeRecord(
-                    partition_id=state.index, topic_id=topic.topic_id, leader=broker.node_id
-                )
-                for topic in image.topics.values()
-                for state in topic.partitions
-            ],
-            broker.clock.now_ms(),
-        )
+    elections = [
+        _election(topic, state, broker.node_id)
+        for topic in image.topics.values()
+        for state in topic.partitions
+        if not broker.logs.was_clean or not _is_led(state, broker.node_id)
+    ]
+    if elections:
+        broker.metadata.append_and_replay(elections, broker.clock.now_ms())
     shown_at = time.monotonic()
     count = 0
     for topic in image.topics.values():
@@ -60,6 +59,23 @@ def open_partitions(broker: Broker) -> None:
         (topic.name, state.index) for topic in image.topics.values() for state in topic.partitions
     }
     broker.logs.set_aside_strays(known | {(METADATA_TOPIC, 0)})
+
+
+def _is_led(state: PartitionState, node_id: int) -> bool:
+    return state.leader == node_id and state.isr == [node_id] and not state.leader_recovery_state
+
+
+def _election(topic: TopicState, state: PartitionState, node_id: int) -> PartitionChangeRecord:
+    """What makes the only replica the leader, and in sync with itself."""
+    return PartitionChangeRecord(
+        partition_id=state.index,
+        topic_id=topic.topic_id,
+        leader=node_id,
+        isr=None if state.isr == [node_id] else [node_id],
+        leader_recovery_state=RECOVERED if state.leader_recovery_state else NO_RECOVERY_CHANGE,
+        eligible_leader_replicas=[] if state.eligible_leader_replicas else None,
+        last_known_elr=[] if state.last_known_elr else None,
+    )
 
 
 def open_partition(broker: Broker, topic: TopicState, state: PartitionState) -> None:

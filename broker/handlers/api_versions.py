@@ -62,8 +62,8 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in image.features.items()
-            # One at level 0 is off.
-            if level > 0
+            # One at level 0 is off. Others may have come with a directory of Apache Kafka.
+            if level > 0 and name in SUPPORTED_FEATURES
         ],
     )
 

@@ -11,14 +11,29 @@ from typing import Any
 from uuid import UUID
 
 from klamm.wire.messages.stored.metadata import (
+    AccessControlEntryRecord,
+    BrokerRegistrationChangeRecord,
+    ClearElrRecord,
+    ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     FeatureLevelRecord,
+    FenceBrokerRecord,
+    NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+    UserScramCredentialRecord,
+    ZkMigrationStateRecord,
 )
 
 TOPIC_RESOURCE = 2
@@ -26,11 +41,20 @@ BROKER_RESOURCE = 4
 NO_CONFIGS: Mapping[str, str] = {}
 # In a PartitionChangeRecord: the leader stays as it is.
 NO_LEADER_CHANGE = -2
+# In a PartitionChangeRecord: whether the leader recovers stays as it is.
+NO_RECOVERY_CHANGE = -1
+# Of a leader that has all that was committed.
+RECOVERED = 0
 
 
 @dataclass(slots=True)
 class PartitionState:
-    """Who holds a partition and who leads it."""
+    """Who holds a partition and who leads it.
+
+    Attributes:
+        eligible_leader_replicas: those that may lead although they are not in sync (KIP-966).
+        last_known_elr: where nobody may, the one that led last.
+    """
 
     index: int
     replicas: list[int]
@@ -40,6 +64,8 @@ class PartitionState:
     partition_epoch: int
     leader_recovery_state: int = 0
     directories: list[UUID] = field(default_factory=list)
+    eligible_leader_replicas: list[int] = field(default_factory=list)
+    last_known_elr: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -60,6 +86,11 @@ class MetadataImage:
         self.features: dict[str, int] = {}
         self.brokers: dict[int, RegisterBrokerRecord] = {}
         self.next_producer_id = 0
+        # What Kafka guards a cluster with, and klamm does not know yet: only whether there is any.
+        self.acls: set[UUID] = set()
+        self.scram_credentials: set[tuple[str, int]] = set()
+        self.delegation_tokens: set[str] = set()
+        self.client_quotas: set[tuple[object, ...]] = set()
         # How many records have been replayed; two images with the same number are equal.
         self.version = 0
         self._configs: dict[tuple[int, str], dict[str, str]] = {}
@@ -118,6 +149,8 @@ class MetadataImage:
             record.partition_epoch,
             record.leader_recovery_state,
             list(record.directories),
+            list(record.eligible_leader_replicas or ()),
+            list(record.last_known_elr or ()),
         )
         if state.index < len(partitions):
             partitions[state.index] = state
@@ -134,7 +167,22 @@ class MetadataImage:
         if record.leader != NO_LEADER_CHANGE:
             state.leader = record.leader
             state.leader_epoch += 1
+        if record.leader_recovery_state != NO_RECOVERY_CHANGE:
+            state.leader_recovery_state = record.leader_recovery_state
+        if record.directories is not None:
+            state.directories = list(record.directories)
+        if record.eligible_leader_replicas is not None:
+            state.eligible_leader_replicas = list(record.eligible_leader_replicas)
+        if record.last_known_elr is not None:
+            state.last_known_elr = list(record.last_known_elr)
         state.partition_epoch += 1
+
+    def _clear_elr(self, record: ClearElrRecord) -> None:
+        """Of one topic, or of all of them (the empty name)."""
+        named = self.topics.get(record.topic_name)
+        for topic in self.topics.values() if not record.topic_name else [named] if named else []:
+            for state in topic.partitions:
+                state.eligible_leader_replicas, state.last_known_elr = [], []
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
         topic = self.topics_by_id.pop(record.topic_id)
@@ -163,8 +211,40 @@ class MetadataImage:
     def _register_broker(self, record: RegisterBrokerRecord) -> None:
         self.brokers[record.broker_id] = record
 
+    def _unregister_broker(self, record: UnregisterBrokerRecord) -> None:
+        self.brokers.pop(record.broker_id, None)
+
     def _producer_ids(self, record: ProducerIdsRecord) -> None:
         self.next_producer_id = record.next_producer_id
+
+    def _acl(self, record: AccessControlEntryRecord) -> None:
+        self.acls.add(record.id)
+
+    def _remove_acl(self, record: RemoveAccessControlEntryRecord) -> None:
+        self.acls.discard(record.id)
+
+    def _scram(self, record: UserScramCredentialRecord) -> None:
+        self.scram_credentials.add((record.name, record.mechanism))
+
+    def _remove_scram(self, record: RemoveUserScramCredentialRecord) -> None:
+        self.scram_credentials.discard((record.name, record.mechanism))
+
+    def _token(self, record: DelegationTokenRecord) -> None:
+        self.delegation_tokens.add(record.token_id)
+
+    def _remove_token(self, record: RemoveDelegationTokenRecord) -> None:
+        self.delegation_tokens.discard(record.token_id)
+
+    def _client_quota(self, record: ClientQuotaRecord) -> None:
+        entity = [(part.entity_type, part.entity_name) for part in record.entity]
+        key = (*sorted(entity, key=str), record.key)
+        if record.remove:
+            self.client_quotas.discard(key)
+        else:
+            self.client_quotas.add(key)
+
+    def _nothing(self, record: Any) -> None:
+        """Who is up, and what keeps a quorum going: a broker that is alone needs neither."""
 
 
 def unified(name: str) -> str:
@@ -180,4 +260,19 @@ REPLAY: dict[type, Callable[[MetadataImage, Any], None]] = {
     FeatureLevelRecord: MetadataImage._feature_level,
     RegisterBrokerRecord: MetadataImage._register_broker,
     ProducerIdsRecord: MetadataImage._producer_ids,
+    ClearElrRecord: MetadataImage._clear_elr,
+    UnregisterBrokerRecord: MetadataImage._unregister_broker,
+    AccessControlEntryRecord: MetadataImage._acl,
+    RemoveAccessControlEntryRecord: MetadataImage._remove_acl,
+    UserScramCredentialRecord: MetadataImage._scram,
+    RemoveUserScramCredentialRecord: MetadataImage._remove_scram,
+    DelegationTokenRecord: MetadataImage._token,
+    RemoveDelegationTokenRecord: MetadataImage._remove_token,
+    ClientQuotaRecord: MetadataImage._client_quota,
+    BrokerRegistrationChangeRecord: MetadataImage._nothing,
+    FenceBrokerRecord: MetadataImage._nothing,
+    UnfenceBrokerRecord: MetadataImage._nothing,
+    RegisterControllerRecord: MetadataImage._nothing,
+    NoOpRecord: MetadataImage._nothing,
+    ZkMigrationStateRecord: MetadataImage._nothing,
 }

@@ -2,91 +2,185 @@
 
 Commit = append one batch, sync it, replay it. The image never shows what is not on disk, and a
 batch is all or nothing, so a topic is never half there after a crash.
+
+The files are read before the log is opened, and so before anything in the directory is changed:
+first the newest snapshot, if an Apache Kafka has left one (KIP-630), then the batches behind it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import count
+from typing import Any
+from uuid import UUID
 
 from klamm.broker.flusher import Flusher
 from klamm.broker.metadata.image import REPLAY, MetadataImage
+from klamm.broker.metadata.quorum import Quorum
 from klamm.broker.metadata.records import decode_metadata_record, encode_metadata_record
+from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.steps import StepRunner, Stepwise, collect
 from klamm.log.append_origin import AppendOrigin
-from klamm.log.errors import InconsistentDirectoryError
+from klamm.log.errors import CorruptLogError, InconsistentDirectoryError
+from klamm.log.fs import FileSystem
+from klamm.log.layout import BOOTSTRAP_CHECKPOINT, parse_metadata_snapshot, partition_directory
 from klamm.log.partition_log import PartitionLog
+from klamm.log.reading import read_log, read_snapshot
 from klamm.wire.errors import WireError
-from klamm.wire.messages.stored.metadata import RemoveTopicRecord, TopicRecord
-from klamm.wire.records.batch import read_batch_header
-from klamm.wire.records.record import encode_record, iter_records, join_records
+from klamm.wire.messages.stored.metadata import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from klamm.wire.records.record import Record, encode_record, iter_records, join_records
 from klamm.wire.schema import Message
 
-REPLAY_BYTES = 1024 * 1024
 RECORD_BYTES_MAX = 64 * 1024 * 1024
-# There is one writer of this log and it is never replaced, so its epoch never changes.
-LEADER_EPOCH = 1
 
 
 class MetadataStore:
-    """The metadata log of a broker that is alone in its cluster."""
+    """The metadata log of a broker that is alone in its cluster.
 
-    def __init__(self, log: PartitionLog) -> None:
-        self.log = log
+    Args:
+        fs: where the log is.
+        root: the data directory that it is in; where there is no log, there is no metadata yet.
+
+    Attributes:
+        bootstrap: the records with which Kafka's storage tool wants a new cluster to begin.
+    """
+
+    log: PartitionLog
+
+    def __init__(self, fs: FileSystem, root: str) -> None:
         self.image = MetadataImage()
-        self._load()
+        self.quorum = Quorum()
+        self.bootstrap: list[Message] = []
+        self._directory = f"{root}/{partition_directory(METADATA_TOPIC, 0)}"
+        self._next_offset = 0
+        # The records since BeginTransactionRecord (KIP-868), which count once they have ended.
+        self._transaction: list[Any] | None = None
+        if fs.exists(self._directory):
+            self._load(fs)
+        if self.is_new and fs.exists(f"{root}/{BOOTSTRAP_CHECKPOINT}"):
+            self.bootstrap = self._read_bootstrap(fs, f"{root}/{BOOTSTRAP_CHECKPOINT}")
 
     @property
     def is_new(self) -> bool:
-        return self.log.log_end_offset == 0
+        """Whether there is no metadata yet; there may be a quorum."""
+        return self.image.version == 0
 
-    def _load(self) -> None:
-        log = self.log
-        offset = log.log_start_offset
-        while offset < log.log_end_offset:
-            read = log.read(
-                offset, REPLAY_BYTES, upper_bound_offset=log.log_end_offset, min_one_batch=True
-            )
-            data = memoryview(read.slice.read())
-            while data:
-                header = read_batch_header(data)
-                if header.size_in_bytes > len(data):
-                    break
-                self._replay_batch(data[: header.size_in_bytes], header.is_control)
-                offset = header.next_offset
-                data = data[header.size_in_bytes :]
+    # --- reading ---
 
-    def _replay_batch(self, batch: memoryview, is_control: bool) -> None:
-        if is_control:
-            # Kafka's own log has leader changes and voters in between; one writer needs neither.
-            return
-        for record in iter_records(batch, decompressed_bytes_max=RECORD_BYTES_MAX):
-            try:
-                decoded = decode_metadata_record(record.value or b"")
-            except WireError as error:
-                raise self._not_understood(record.offset, str(error)) from error
-            if type(decoded) not in REPLAY:
-                raise self._not_understood(record.offset, type(decoded).__name__)
-            self.image.replay(decoded)
+    def _load(self, fs: FileSystem) -> None:
+        directory = self._directory
+        parsed = ((parse_metadata_snapshot(name), name) for name in fs.list_files(directory))
+        snapshots = [(key, name) for key, name in parsed if key is not None]
+        if snapshots:
+            (self._next_offset, self.quorum.epoch), name = max(snapshots)
+            self._replay(read_snapshot(fs, f"{directory}/{name}"))
+        for header, batch in read_log(fs, directory, self._next_offset):
+            if header.base_offset != self._next_offset:
+                raise InconsistentDirectoryError(
+                    f"{directory}: the metadata from {self._next_offset} to {header.base_offset}"
+                    " is missing"
+                )
+            self._replay([(header, batch)])
+            self._next_offset = header.next_offset
+            self.quorum.epoch = max(self.quorum.epoch, header.partition_leader_epoch)
+        self.quorum.read_state(fs, directory)
+
+    def _read_bootstrap(self, fs: FileSystem, path: str) -> list[Message]:
+        return [
+            self._decode(record)
+            for header, batch in read_snapshot(fs, path)
+            if not header.is_control
+            for record in _records(batch)
+        ]
+
+    def _replay(self, batches: Iterable[tuple[Any, memoryview]]) -> None:
+        for header, batch in batches:
+            for record in _records(batch):
+                if header.is_control:
+                    self._see_control(record)
+                else:
+                    self._replay_read(self._decode(record))
+
+    def _see_control(self, record: Record) -> None:
+        try:
+            self.quorum.see(record)
+        except WireError as error:
+            raise self._not_understood(record.offset, str(error)) from error
+
+    def _decode(self, record: Record) -> Any:
+        try:
+            decoded = decode_metadata_record(record.value or b"")
+        except WireError as error:
+            raise self._not_understood(record.offset, str(error)) from error
+        if type(decoded) not in REPLAY and not isinstance(decoded, _TRANSACTION_RECORDS):
+            raise self._not_understood(record.offset, type(decoded).__name__)
+        return decoded
+
+    def _replay_read(self, record: Any) -> None:
+        if isinstance(record, BeginTransactionRecord):
+            self._transaction = []
+        elif isinstance(record, _TRANSACTION_RECORDS):
+            ended, self._transaction = self._transaction or [], None
+            if isinstance(record, EndTransactionRecord):
+                for held in ended:
+                    self.image.replay(held)
+        elif self._transaction is not None:
+            self._transaction.append(record)
+        else:
+            self.image.replay(record)
 
     def _not_understood(self, offset: int, what: str) -> InconsistentDirectoryError:
         """Going on without a record that another broker wrote could do harm."""
         return InconsistentDirectoryError(
-            f"{self.log.directory}: klamm does not know what stands at offset {offset} ({what});"
-            " was it written by Apache Kafka or a newer klamm? Choose another --data-dir"
+            f"{self._directory}: klamm does not know what stands at offset {offset} ({what});"
+            " was it written by a newer klamm or Apache Kafka? Choose another --data-dir"
         )
+
+    # --- writing ---
+
+    def lead(self, log: PartitionLog, node_id: int, directory_id: UUID, now_ms: int) -> None:
+        """Go on with the log, which was opened meanwhile; the caller flushes it.
+
+        Raises:
+            CorruptLogError: it does not end where it ended when it was read.
+        """
+        if log.log_end_offset != self._next_offset:
+            raise CorruptLogError(
+                log.directory, self._next_offset, 0, f"the log ends at {log.log_end_offset}"
+            )
+        self.log = log
+        batch = self.quorum.election(
+            node_id, directory_id, base_offset=log.log_end_offset, now_ms=now_ms
+        )
+        log.append(
+            batch,
+            leader_epoch=self.quorum.epoch,
+            now_ms=now_ms,
+            origin=AppendOrigin.RAFT_LEADER,
+        )
+        log.advance_high_watermark(log.log_end_offset)
+        if self._transaction is not None:
+            # Its leader has gone before the end.
+            self._transaction = None
+            self._append([_encode(0, AbortTransactionRecord(reason="a new leader"))], now_ms)
 
     def append_and_replay(self, records: Sequence[Message], now_ms: int) -> None:
         """For the time before the broker serves anybody; the caller flushes the log."""
         self._append([*map(_encode, count(), records)], now_ms)
         for record in records:
-            self.image.replay(record)
+            self._replay_read(record)
 
     def _append(self, encoded: Sequence[bytes], now_ms: int) -> None:
         batch = join_records(encoded, base_timestamp=now_ms, max_timestamp=now_ms)
         self.log.append(
             memoryview(batch),
-            leader_epoch=LEADER_EPOCH,
+            leader_epoch=self.quorum.epoch,
             now_ms=now_ms,
             origin=AppendOrigin.COORDINATOR,
         )
@@ -100,14 +194,21 @@ class MetadataStore:
         encoded = await steps.run(collect(map(_encode, count(), made)))
         self._append(encoded, now_ms)
         await flusher.wait_synced(self.log)
-        await steps.run(self._replay(made))
+        await steps.run(self._replay_made(made))
 
-    def _replay(self, records: Iterable[Message]) -> Stepwise[None]:
+    def _replay_made(self, records: Iterable[Message]) -> Stepwise[None]:
         for record in records:
             if isinstance(record, TopicRecord | RemoveTopicRecord):
                 # Others may have their turn between two topics: nobody sees half of one.
                 yield None
             self.image.replay(record)
+
+
+_TRANSACTION_RECORDS = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
+
+
+def _records(batch: memoryview) -> Iterable[Record]:
+    return iter_records(batch, decompressed_bytes_max=RECORD_BYTES_MAX)
 
 
 def _encode(index: int, record: Message) -> bytes:
