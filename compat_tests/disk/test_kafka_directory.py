@@ -1,4 +1,4 @@
-"""klamm takes over partitions whose files Apache Kafka wrote, and goes on with them."""
+"""klamm takes over a directory that Apache Kafka wrote, and goes on with every kind of batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from compat_tests.clients import raw
-from compat_tests.clients.fixtures import create_topic
 from compat_tests.clients.librdkafka import ConfluentKafka
 from compat_tests.clients.model import Record
 from compat_tests.disk.conftest import KafkaDirectories
@@ -18,39 +17,18 @@ from compat_tests.disk.workload import TOPIC_NAMES, Written
 from compat_tests.klamm_process import KlammProcess
 from compat_tests.twin.batches import R, batch, read_headers
 
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-# The one file that stays klamm's: it names the topic by the id that klamm gave it.
-PARTITION_METADATA = "partition.metadata"
-
 
 @pytest.fixture(scope="module", params=["stopped", "killed"])
 def klamm(
     request: pytest.FixtureRequest,
-    topics: dict[str, Written],
     kafka_dirs: KafkaDirectories,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[KlammProcess]:
-    """klamm with the same topics, on the files of a stopped or a killed Apache Kafka."""
-    kafka_dir: Path = getattr(kafka_dirs, request.param)
+    """klamm on a copy of the directory of a stopped or a killed Apache Kafka."""
     process = KlammProcess(tmp_path_factory.mktemp("klamm-on-kafka") / "data")
-    with process:
-        for written in topics.values():
-            create_topic(process.bootstrap, written.topic, config=written.config)
-    for topic in topics:
-        _take_over(kafka_dir / f"{topic}-0", process.data_dir / f"{topic}-0")
-    if request.param == "killed":
-        (process.data_dir / CLEAN_SHUTDOWN).unlink()
+    shutil.copytree(getattr(kafka_dirs, request.param), process.data_dir)
     with process:
         yield process
-
-
-def _take_over(source: Path, target: Path) -> None:
-    for path in target.iterdir():
-        if path.name != PARTITION_METADATA:
-            path.unlink()
-    for path in source.iterdir():
-        if path.name != PARTITION_METADATA:
-            shutil.copy2(path, target)
 
 
 @pytest.mark.parametrize("topic", TOPIC_NAMES)
