@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 
 import trio
 
 from klamm.coordinator.ports import CoordinatorRecord
-from klamm.coordinator.records import UnknownRecordTypeError, decode_coordinator_record
+from klamm.coordinator.records import UnknownRecordTypeError
 from klamm.log.errors import LogError, StorageError
 from klamm.log.open_files import FileSlice
 from klamm.log.partition_log import PartitionLog
@@ -27,6 +28,7 @@ class LogReader:
     """Reads the records of a log piece by piece.
 
     Args:
+        decode: makes a record of a key and a value.
         bytes_at_once: how much is read in one piece, except where one batch is larger.
         decompressed_bytes_max: how much a batch may be when it is opened.
         limiter: the threads that may be used.
@@ -35,12 +37,14 @@ class LogReader:
     def __init__(
         self,
         log: PartitionLog,
+        decode: Callable[[bytes | None, bytes | None], CoordinatorRecord],
         *,
         bytes_at_once: int,
         decompressed_bytes_max: int,
         limiter: trio.CapacityLimiter,
     ) -> None:
         self._log = log
+        self._decode_record = decode
         self._offset = log.log_start_offset
         self._bytes_at_once = bytes_at_once
         self._decompressed_bytes_max = decompressed_bytes_max
@@ -92,7 +96,7 @@ class LogReader:
     def _decode_batch(self, batch: memoryview, records: list[CoordinatorRecord]) -> None:
         for record in iter_records(batch, decompressed_bytes_max=self._decompressed_bytes_max):
             try:
-                records.append(decode_coordinator_record(record.key, record.value))
+                records.append(self._decode_record(record.key, record.value))
             except UnknownRecordTypeError as unknown:
                 self.unknown_types.add(unknown.record_type)
             except WireError as error:

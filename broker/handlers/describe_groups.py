@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from klamm.broker.authorized_operations import GROUP_OPERATIONS
-from klamm.broker.groups.service import when_durable
+from klamm.broker.coordinator_shard import when_durable
 from klamm.broker.replies import Pending
 from klamm.broker.steps import Stepwise
 from klamm.coordinator.errors import CoordinatorError

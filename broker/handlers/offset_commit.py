@@ -17,8 +17,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from klamm.broker.coordinator_shard import when_durable
 from klamm.broker.groups.batches import BuiltRecords, build_records_batch
-from klamm.broker.groups.service import when_durable
 from klamm.broker.replies import Steps
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.offset_commits import OffsetCommit

@@ -1,0 +1,1 @@
+"""Transactions as a machine over `__transaction_state`: no files, no clock."""
