@@ -39,6 +39,7 @@ from klamm.broker.producer_ids import ProducerIds
 from klamm.broker.reactor import Reactor
 from klamm.broker.steps import StepRunner
 from klamm.broker.timers import Timers
+from klamm.broker.transactions.service import Transactions
 from klamm.log.fs import DISK_FULL, FileSystem, OsFileSystem
 from klamm.log.manager import NO_BROKER_EPOCH, LogManager
 from klamm.log.meta_properties import MetaProperties
@@ -230,6 +231,7 @@ class Broker:
                 self.steps = StepRunner(nursery)
                 self.dispatcher = Dispatcher(self, nursery)
                 self.groups = Groups(self, nursery)
+                self.transactions = Transactions(self, nursery)
                 self.log_care = LogCare(self, nursery)
                 self.listeners = [Listener(address.name, sock, self) for address, sock in bound]
                 nursery.start_soon(self.timers.run)
@@ -240,6 +242,7 @@ class Broker:
                     nursery.start_soon(listener.watch)
                 self.remove_deleted_soon()
                 self.groups.start()
+                self.transactions.start()
                 self.log_care.start()
                 on_ready()
                 await self._stop.wait()

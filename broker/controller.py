@@ -7,7 +7,7 @@ answers earlier, and an idempotent producer that writes at once can get stuck.)
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -15,8 +15,8 @@ from uuid import UUID, uuid4
 
 import trio
 
-from klamm.broker.config import ConfigError, validate_topic_configs
-from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, offsets_topic
+from klamm.broker.config import ConfigError, ServerConfig, validate_topic_configs
+from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, InternalTopic, offsets_topic
 from klamm.broker.loading import open_partition
 from klamm.broker.metadata.image import MetadataImage
 from klamm.broker.metadata.topics import (
@@ -29,6 +29,7 @@ from klamm.broker.metadata.topics import (
     topic_records,
 )
 from klamm.broker.steps import Stepwise
+from klamm.broker.transactions.state_topic import TRANSACTION_STATE_TOPIC, transaction_state_topic
 from klamm.wire.errors import ErrorCode
 from klamm.wire.schema import Message
 
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
     from klamm.broker.broker import Broker
 
 logger = logging.getLogger(__name__)
+
+# Topics that are made in their own way, whoever asks for them.
+INTERNAL: Mapping[str, Callable[[ServerConfig, int], InternalTopic]] = {
+    OFFSETS_TOPIC: offsets_topic,
+    TRANSACTION_STATE_TOPIC: transaction_state_topic,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +130,10 @@ class Controller:
         return planned
 
     def _plan_default(self, name: str) -> NewTopic:
-        if name != OFFSETS_TOPIC:
+        make = INTERNAL.get(name)
+        if make is None:
             return self.plan_topic(name)
-        topic = offsets_topic(self._broker.config, len(self.brokers))
+        topic = make(self._broker.config, len(self.brokers))
         return self.plan_topic(
             name,
             num_partitions=topic.num_partitions,
@@ -147,6 +155,7 @@ class Controller:
         """Make and lead the partitions of topics that are not led yet."""
         names = list(names)
         await self._broker.steps.run(self._open(names))
+        self._broker.transactions.lead_new_partitions()
         await self._broker.steps.run(self._broker.groups.on_topics_changed(names))
 
     def _open(self, names: Iterable[str]) -> Stepwise[None]:
@@ -166,6 +175,7 @@ class Controller:
             for name, index in self._broker.partitions.remove_topic(topic_id):
                 self._broker.logs.delete_partition(name, index)
                 await trio.lowlevel.checkpoint()
+        self._broker.transactions.resign_if_deleted()
         await self._broker.steps.run(self._broker.groups.on_topics_deleted(names))
         self._broker.remove_deleted_soon()
 

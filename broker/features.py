@@ -13,9 +13,15 @@ METADATA_VERSION_LEVEL = 30
 GROUP_VERSION = "group.version"
 GROUP_VERSION_LEVEL = 1
 
+# Transactions (KIP-890): at level 2 every end of a transaction brings a new epoch, and producers
+# need not say beforehand where they will write.
+TRANSACTION_VERSION = "transaction.version"
+TRANSACTION_VERSION_LEVEL = 2
+
 SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {
     GROUP_VERSION: (0, GROUP_VERSION_LEVEL),
     METADATA_VERSION: (METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
+    TRANSACTION_VERSION: (0, TRANSACTION_VERSION_LEVEL),
 }
 
 # What a cluster of klamm has agreed on. There is one node, so a new version of it need not wait for
@@ -23,4 +29,5 @@ SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {
 FINALIZED_FEATURES: dict[str, int] = {
     GROUP_VERSION: GROUP_VERSION_LEVEL,
     METADATA_VERSION: METADATA_VERSION_LEVEL,
+    TRANSACTION_VERSION: TRANSACTION_VERSION_LEVEL,
 }

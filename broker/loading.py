@@ -91,6 +91,7 @@ def open_partition(broker: Broker, topic: TopicState, state: PartitionState) -> 
         logger.error("partition %s-%d stays offline: %s", topic.name, state.index, error)
         broker.partitions.add_offline(topic.name, topic.topic_id, state.index)
         return
+    log.producers.verification_required = broker.config.transaction_partition_verification_enable
     # This is the only replica: all that it has is committed.
     log.advance_high_watermark(log.log_end_offset)
     broker.partitions.add(Partition(log, topic.topic_id, state.leader_epoch))

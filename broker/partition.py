@@ -8,6 +8,7 @@ from uuid import UUID
 from klamm.log.append_origin import AppendOrigin
 from klamm.log.errors import LogError
 from klamm.log.partition_log import AppendResult, PartitionLog
+from klamm.log.producer_state import VerificationGuard
 from klamm.log.validate import OpenedRecords
 from klamm.wire.errors import ErrorCode
 from klamm.wire.schema import Records
@@ -42,16 +43,27 @@ class Partition:
         now_ms: int,
         opened: OpenedRecords | None = None,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        *,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
     ) -> AppendResult:
         """Append a batch; readers see it at once, because this is the only replica.
 
         Args:
             opened: what validate.open_records made of the records, where that was needed.
             origin: who wrote it.
+            guard: of the batch that begins a transaction here, see `Transactions.start_write`.
+            transaction_version: of the coordinator that wrote a marker.
         """
         log = self.log
         result = log.append(
-            records, leader_epoch=self.leader_epoch, now_ms=now_ms, opened=opened, origin=origin
+            records,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            opened=opened,
+            origin=origin,
+            guard=guard,
+            transaction_version=transaction_version,
         )
         if not result.duplicate:
             log.advance_high_watermark(log.log_end_offset)

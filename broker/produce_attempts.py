@@ -7,6 +7,7 @@ from uuid import UUID
 
 from klamm.broker.steps import Stepwise
 from klamm.log.errors import LogError
+from klamm.log.producer_state import VerificationGuard
 from klamm.log.validate import OpenedRecords, open_records
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.produce import TopicProduceData
@@ -21,6 +22,7 @@ class Attempt:
 
     __slots__ = (
         "error",
+        "guard",
         "index",
         "needs_opening",
         "opened",
@@ -35,6 +37,8 @@ class Attempt:
         self.records: Records = b""
         self.needs_opening = False
         self.opened: OpenedRecords | None = None
+        # Where the batch begins a transaction: proof that the coordinator knows of it.
+        self.guard: VerificationGuard | None = None
         self.error: LogError | None = None
         # The partition was named twice and the other mention was refused: the reply says so.
         self.refused_beside: LogError | None = None

@@ -25,21 +25,27 @@ class ProducerIds:
         self._next = 0
         self._end = 0
 
+    @property
+    def is_empty(self) -> bool:
+        """The current block is used up."""
+        return self._next == self._end
+
     def next_nowait(self) -> int | None:
         """An id of the current block, or None when it is used up."""
-        if self._next == self._end:
+        if self.is_empty:
             return None
         self._next += 1
         return self._next - 1
 
     async def next(self) -> int:
         while (producer_id := self.next_nowait()) is None:
-            await self._take_block()
+            await self.refill()
         return producer_id
 
-    async def _take_block(self) -> None:
+    async def refill(self) -> None:
+        """Take a block, if the current one is used up."""
         async with self._controller.lock:
-            if self._next < self._end:
+            if not self.is_empty:
                 # Another request has taken a block meanwhile.
                 return
             start = self._controller.image.next_producer_id

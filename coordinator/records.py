@@ -10,6 +10,8 @@ the state behind them would be lost in silence.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from klamm.coordinator.ports import CoordinatorRecord
 from klamm.wire.codec import decode, encode
 from klamm.wire.errors import WireError
@@ -81,8 +83,17 @@ def decode_coordinator_record(key: bytes | None, value: bytes | None) -> Coordin
         UnknownRecordTypeError: klamm does not know the type.
         WireError: the bytes are not a record of their type.
     """
+    return decode_record(RECORD_TYPES, key, value)
+
+
+def decode_record(
+    record_types: Mapping[int, tuple[type[Message], type[Message]]],
+    key: bytes | None,
+    value: bytes | None,
+) -> CoordinatorRecord:
+    """The same for the records of any coordinator's topic."""
     record_type = _read_prefix(key, "key")
-    types = RECORD_TYPES.get(record_type)
+    types = record_types.get(record_type)
     if types is None:
         raise UnknownRecordTypeError(record_type)
     assert key is not None

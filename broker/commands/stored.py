@@ -7,15 +7,12 @@ from typing import Any
 
 from klamm.broker.metadata.records import decode_metadata_record
 from klamm.coordinator.records import UnknownRecordTypeError, decode_coordinator_record
-from klamm.wire.codec import decode
+from klamm.coordinator.transaction.records import decode_transaction_record
 from klamm.wire.errors import WireError
-from klamm.wire.messages.stored.transaction_log import TransactionLogKey, TransactionLogValue
 
 METADATA = "__cluster_metadata"
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
-
-_PREFIX_BYTES = 2
 
 # Key and value of a record to what they stand for; WireError when they stand for nothing.
 Decode = Callable[[bytes | None, bytes | None], Any]
@@ -46,16 +43,12 @@ def _group(key: bytes | None, value: bytes | None) -> Any:
 
 
 def _transaction(key: bytes | None, value: bytes | None) -> Any:
-    if key is None or len(key) < _PREFIX_BYTES:
-        raise WireError("the key has no version")
-    version = int.from_bytes(key[:_PREFIX_BYTES], "big", signed=True)
-    decoded_key = decode(TransactionLogKey, version, key, offset=_PREFIX_BYTES)
-    if value is None:
-        return decoded_key, None
-    if len(value) < _PREFIX_BYTES:
-        raise WireError("the value has no version")
-    version = int.from_bytes(value[:_PREFIX_BYTES], "big", signed=True)
-    return decoded_key, decode(TransactionLogValue, version, value, offset=_PREFIX_BYTES)
+    try:
+        record = decode_transaction_record(key, value)
+    except UnknownRecordTypeError as unknown:
+        # There is one type, and no other kind of coordinator that could have written it.
+        raise WireError(str(unknown)) from unknown
+    return record.key, record.value
 
 
 _DECODERS: dict[str, Decode] = {

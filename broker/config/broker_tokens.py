@@ -227,8 +227,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "add.partitions.to.txn.retry.backoff.max.ms",
         ConfigType.INT,
         "100",
-        "Longest wait of a write for its partition to join a transaction.",
-        ignored="klamm has no transactions yet.",
+        "Longest wait of a request for the transaction before it to be complete.",
         valid=at_least(0),
     ),
     Definition(
@@ -236,7 +235,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "20",
         "Pause between two looks whether a partition has joined a transaction.",
-        ignored="klamm has no transactions yet.",
+        ignored="klamm does not look again and again: it is told.",
         valid=at_least(1),
     ),
 )

@@ -3,15 +3,12 @@
 from klamm.broker.config.definition import ConfigType, Definition, Difference, Update
 from klamm.broker.config.validators import at_least
 
-TX = "klamm has no transactions yet."
-
 DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "transaction.state.log.min.isr",
         ConfigType.INT,
         "1",
         "In-sync replicas that a write to __transaction_state needs.",
-        ignored=TX,
         valid=at_least(1),
         difference=Difference(
             "2",
@@ -23,7 +20,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "5242880",
         "Bytes read at once when transactions are loaded.",
-        ignored=TX,
         valid=at_least(1),
     ),
     Definition(
@@ -31,7 +27,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.SHORT,
         "1",
         "Replicas of __transaction_state.",
-        ignored=TX,
         valid=at_least(1),
         difference=Difference(
             "3",
@@ -43,7 +38,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "50",
         "Partitions of __transaction_state; it must not change after the first start.",
-        ignored=TX,
         valid=at_least(1),
     ),
     Definition(
@@ -51,7 +45,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "104857600",
         "Segment size of __transaction_state.",
-        ignored=TX,
         valid=at_least(1),
     ),
     Definition(
@@ -59,7 +52,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.BOOLEAN,
         "true",
         "Whether a write is checked against its transaction.",
-        ignored=TX,
         update=Update.CLUSTER_WIDE,
     ),
     Definition(
@@ -83,7 +75,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "604800000",
         "Time after which an idle transactional id is forgotten.",
-        ignored=TX,
         valid=at_least(1),
     ),
     Definition(
@@ -91,7 +82,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "900000",
         "Longest transaction timeout that a producer may ask for.",
-        ignored=TX,
         valid=at_least(1),
     ),
     Definition(
@@ -99,7 +89,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "10000",
         "Pause between two looks for transactions that took too long.",
-        ignored=TX,
         valid=at_least(1),
     ),
     Definition(
@@ -107,7 +96,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.INT,
         "3600000",
         "Pause between two looks for expired transactional ids.",
-        ignored=TX,
         valid=at_least(1),
     ),
     Definition(
@@ -115,6 +103,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.BOOLEAN,
         "false",
         "Whether producers may keep transactions open without a timeout.",
-        ignored=TX,
+        ignored="klamm has no two-phase commit, as Kafka's clients have none yet.",
     ),
 )

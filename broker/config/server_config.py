@@ -16,6 +16,7 @@ from klamm.broker.config.group_coordinator import GroupCoordinatorConfig
 from klamm.broker.config.layers import Layers
 from klamm.broker.config.listeners import Listener, client_listeners
 from klamm.broker.config.log_defaults import broker_log_config
+from klamm.broker.config.transaction_coordinator import TransactionCoordinatorConfig
 from klamm.broker.config.validators import ConfigValue
 from klamm.broker.config.values import parse_value, value_text
 from klamm.log.config import LogConfig
@@ -24,7 +25,7 @@ _DEFAULT_LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ServerConfig(GroupCoordinatorConfig):
+class ServerConfig(GroupCoordinatorConfig, TransactionCoordinatorConfig):
     """What `klamm serve` was told, in the units that the names say."""
 
     node_id: int = 1

@@ -28,6 +28,8 @@ from klamm.wire.registry import api
 from klamm.wire.schema import Message
 
 SERVED = (
+    "add_offsets_to_txn",
+    "add_partitions_to_txn",
     "alter_partition_reassignments",
     "alter_replica_log_dirs",
     "api_versions",
@@ -45,7 +47,9 @@ SERVED = (
     "describe_producers",
     "describe_quorum",
     "describe_topic_partitions",
+    "describe_transactions",
     "elect_leaders",
+    "end_txn",
     "fetch",
     "find_coordinator",
     "heartbeat",
@@ -56,6 +60,7 @@ SERVED = (
     "list_groups",
     "list_offsets",
     "list_partition_reassignments",
+    "list_transactions",
     "metadata",
     "offset_commit",
     "offset_delete",
@@ -64,6 +69,7 @@ SERVED = (
     "produce",
     "sync_group",
     "update_features",
+    "write_txn_markers",
 )
 
 

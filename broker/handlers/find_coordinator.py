@@ -1,14 +1,13 @@
-"""FindCoordinator (key 10): which broker coordinates a group.
+"""FindCoordinator (key 10): which broker coordinates a group or a transactional id.
 
 Versions 0-6.
 
-Promise: when a group's coordinator is named, `__consumer_offsets` exists and the partition of the
-group is led; the first request makes the topic and waits for it (Kafka answers
-COORDINATOR_NOT_AVAILABLE until then, and clients ask again). The coordinator may still be loading:
-then it says so itself.
+Promise: when a coordinator is named, its internal topic exists and the partition of the key is led;
+the first request makes the topic and waits for it (Kafka answers COORDINATOR_NOT_AVAILABLE until
+then, and clients ask again). The coordinator may still be loading: then it says so itself.
 
-Only groups (key type 0) have a coordinator so far. Transactions (1) and share groups (2) are
-answered with INVALID_REQUEST, as Kafka answers for a key type that it does not know.
+Groups (key type 0) and transactions (1) have coordinators. Share groups (2) are answered with
+INVALID_REQUEST, as Kafka answers for a key type that it does not know.
 
 Version by version: 1 key types and messages · 2 throttling after the reply · 3 flexible · 4 several
 keys · 5 TRANSACTION_ABORTABLE · 6 share groups.
@@ -18,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from klamm.broker.replies import Steps
 from klamm.broker.steps import Stepwise
@@ -32,13 +31,16 @@ from klamm.wire.messages.find_coordinator import (
 
 if TYPE_CHECKING:
     from klamm.broker.context import RequestContext
+    from klamm.broker.coordinator_service import CoordinatorService
+
+    Service: TypeAlias = CoordinatorService[Any]
 
 logger = logging.getLogger(__name__)
 
 API_KEY = 10
 VERSIONS = (0, 6)
 
-GROUP = 0
+GROUP, TRANSACTION = 0, 1
 SEVERAL_KEYS_FROM = 4
 NO_NODE = -1
 
@@ -46,25 +48,30 @@ NO_NODE = -1
 def handle(
     request: FindCoordinatorRequest, context: RequestContext
 ) -> Steps[FindCoordinatorResponse]:
-    if request.key_type != GROUP:
+    service: Service
+    if request.key_type == GROUP:
+        service = context.broker.groups
+    elif request.key_type == TRANSACTION:
+        service = context.broker.transactions
+    else:
         return error_response(request, ErrorCode.INVALID_REQUEST)
-    if not context.broker.groups.is_topic_ready:
-        return create_then_find(request, context)
-    return (yield from find(request, context))
+    if not service.is_topic_ready:
+        return create_then_find(request, context, service)
+    return (yield from find(request, context, service))
 
 
 async def create_then_find(
-    request: FindCoordinatorRequest, context: RequestContext
+    request: FindCoordinatorRequest, context: RequestContext, service: Service
 ) -> FindCoordinatorResponse:
     try:
-        await context.broker.groups.create_topic()
+        await service.create_topic()
     except LogError as error:
-        logger.error("the topic of the groups can't be made: %s", error)
-    return await context.broker.steps.run(find(request, context))
+        logger.error("the topic of a coordinator can't be made: %s", error)
+    return await context.broker.steps.run(find(request, context, service))
 
 
 def find(
-    request: FindCoordinatorRequest, context: RequestContext
+    request: FindCoordinatorRequest, context: RequestContext, service: Service
 ) -> Stepwise[FindCoordinatorResponse]:
     broker = context.broker
     keys: Iterable[str] = [request.key]
@@ -73,7 +80,7 @@ def find(
     host, port = broker.advertised_address(context.connection)
     coordinators = []
     for key in keys:
-        if broker.groups.is_coordinator_of(key):
+        if service.is_coordinator_of(key):
             found = Coordinator(key=key, node_id=broker.node_id, host=host, port=port)
         else:
             found = refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)

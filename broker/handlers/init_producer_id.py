@@ -1,18 +1,24 @@
-"""InitProducerId (key 22): an identity for an idempotent producer.
+"""InitProducerId (key 22): an identity for an idempotent or transactional producer.
 
-Versions 0-5, for producers without a transactional id.
+Versions 0-5.
 
-Promise: a producer id that no other producer ever gets, with epoch 0. A producer with a
-transactional id is told COORDINATOR_NOT_AVAILABLE: there are no transactions yet.
+Promise: a producer without a transactional id gets a producer id that no other producer ever gets,
+with epoch 0. With one it gets an epoch above all that were given for this id: whoever had it before
+is fenced, and what it left open is aborted. While that takes place the answer is
+CONCURRENT_TRANSACTIONS. What is answered is on disk.
 
-Version by version: 2 flexible · 3 id and epoch of before (KIP-360) · 4 PRODUCER_FENCED · 5 as 4.
+Version by version: 2 flexible · 3 id and epoch of before (KIP-360) · 4 PRODUCER_FENCED instead of
+INVALID_PRODUCER_EPOCH · 5 TRANSACTION_ABORTABLE.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from klamm.broker.replies import Pending
+from klamm.coordinator.transaction.coordinator import ProducerIdentity, TransactionCoordinator
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -22,27 +28,58 @@ if TYPE_CHECKING:
 API_KEY = 22
 VERSIONS = (0, 5)
 
+FENCED_FROM = 4
 NONE = -1
 
+Reply = InitProducerIdResponse | Pending[InitProducerIdResponse]
 
-def handle(
-    request: InitProducerIdRequest, context: RequestContext
-) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
+
+def handle(request: InitProducerIdRequest, context: RequestContext) -> Reply | Awaitable[Reply]:
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return error_response(request, ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
         return error_response(request, ErrorCode.INVALID_REQUEST)
-    if request.transactional_id is not None:
-        return error_response(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    producer_id = context.broker.producer_ids.next_nowait()
-    if producer_id is None:
-        return take_block(context)
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    if context.broker.producer_ids.is_empty:
+        return take_block_first(request, context)
+    return init(request, context)
 
 
-async def take_block(context: RequestContext) -> InitProducerIdResponse:
-    producer_id = await context.broker.producer_ids.next()
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+async def take_block_first(request: InitProducerIdRequest, context: RequestContext) -> Reply:
+    producer_ids = context.broker.producer_ids
+    while producer_ids.is_empty:
+        await producer_ids.refill()
+    return init(request, context)
+
+
+def init(request: InitProducerIdRequest, context: RequestContext) -> Reply:
+    transactional_id = request.transactional_id
+    if transactional_id is None:
+        producer_id = context.broker.producer_ids.next_nowait()
+        assert producer_id is not None
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    expected = None
+    if request.producer_id != NONE:
+        expected = ProducerIdentity(request.producer_id, request.producer_epoch)
+
+    def command(coordinator: TransactionCoordinator) -> InitProducerIdResponse:
+        given = coordinator.init_producer_id(
+            transactional_id, request.transaction_timeout_ms, expected
+        )
+        return InitProducerIdResponse(
+            producer_id=given.producer_id, producer_epoch=given.producer_epoch
+        )
+
+    return context.broker.transactions.call(
+        transactional_id, command, partial(refuse, request, context.api_version)
+    )
+
+
+def refuse(
+    request: InitProducerIdRequest, api_version: int, code: ErrorCode
+) -> InitProducerIdResponse:
+    if api_version < FENCED_FROM and code is ErrorCode.PRODUCER_FENCED:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return error_response(request, code)
 
 
 def error_response(request: InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse:

@@ -8,6 +8,10 @@ in the log (it survives a kill of the process); acks=all answers when it is sync
 `flush.before.ack` is off for the topic. `flush.messages` and `flush.ms` sync as in Kafka, whatever
 the acks. Batches of one request are independent of each other.
 
+A transactional batch is written only if its partition is part of the open transaction of its
+producer, on disk. Before version 12 the producer has said so by AddPartitionsToTxn, which is
+verified here; since then this request says so (KIP-890).
+
 Version by version: 3 magic 2 and transactional id · 5 log start offset · 7 zstd · 8 errors per
 record · 9 flexible · 10 current leader · 12 transactions version 2 · 13 topic ids.
 """
@@ -19,7 +23,12 @@ from typing import TYPE_CHECKING
 
 from klamm.broker.metadata.topics import INTERNAL_TOPICS
 from klamm.broker.produce_attempts import Attempt, TopicAttempts, one_attempt_each
-from klamm.broker.replies import Steps, complete_after
+from klamm.broker.produce_in_transaction import (
+    NotInTransactionError,
+    Produced,
+    ProduceInTransaction,
+)
+from klamm.broker.replies import Pending, complete_after
 from klamm.broker.steps import Stepwise
 from klamm.log.errors import LogError
 from klamm.log.validate import check_request_shape, is_transactional, needs_opening
@@ -61,20 +70,16 @@ WITHOUT_LOG_START = frozenset(
 )
 
 
-def handle(request: ProduceRequest, context: RequestContext) -> Steps[ProduceResponse]:
+def handle(request: ProduceRequest, context: RequestContext) -> Stepwise[Produced]:
     production = Production(request, context)
     yield from production.look_at_all()
     if production.is_suspect:
         refusal = yield from production.find_refusal_of_all()
         if refusal is not None:
             return production.refuse_all(refusal)
-    for attempt in production.to_be_opened:
-        yield partial(
-            attempt.open_records,
-            production.now_ms,
-            context.broker.config.klamm_decompressed_bytes_max,
-        )
-    return (yield from production.append_all())
+        if request.transactional_id is not None:
+            return (yield from ProduceInTransaction(production).handle())
+    return (yield from production.open_and_append())
 
 
 class Production:
@@ -93,7 +98,7 @@ class Production:
         self.is_suspect = False
         self.topics: TopicAttempts = []
 
-    def look_at_all(self) -> Steps[ProduceResponse]:
+    def look_at_all(self) -> Stepwise[None]:
         topics: TopicAttempts = []
         for topic in self.request.topic_data:
             attempts: list[Attempt] = []
@@ -102,7 +107,6 @@ class Production:
                 yield None
             topics.append((topic, attempts))
         self.topics = yield from one_attempt_each(topics)
-        return None
 
     def find_refusal_of_all(self) -> Stepwise[LogError | None]:
         """Two things refuse the whole request, before anybody looks for topics: a batch that can't
@@ -133,7 +137,12 @@ class Production:
     @property
     def to_be_opened(self) -> list[Attempt]:
         """Batches whose records must be looked at, which may take long."""
-        return [each for _, attempts in self.topics for each in attempts if each.needs_opening]
+        return [
+            each
+            for _, attempts in self.topics
+            for each in attempts
+            if each.needs_opening and each.error is None
+        ]
 
     def _attempt(self, topic: TopicProduceData, data: PartitionProduceData) -> Attempt:
         attempt = Attempt(data.index)
@@ -160,7 +169,14 @@ class Production:
             attempt.needs_opening = needs_opening(records, partition.log.config, self.now_ms)
         return attempt
 
-    def append_all(self) -> Steps[ProduceResponse]:
+    def open_and_append(self) -> Stepwise[Produced]:
+        for attempt in self.to_be_opened:
+            yield partial(
+                attempt.open_records, self.now_ms, self.broker.config.klamm_decompressed_bytes_max
+            )
+        return (yield from self.append_all())
+
+    def append_all(self) -> Stepwise[Produced]:
         response = ProduceResponse()
         for topic, attempts in self.topics:
             appended = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
@@ -178,7 +194,8 @@ class Production:
         if not self.unsynced:
             return response
         waits = [partial(flusher.call_when_synced, log) for log in self.unsynced]
-        return complete_after(response, waits)
+        pending: Pending[ProduceResponse | None] = complete_after(response, waits)
+        return pending
 
     def _append(self, attempt: Attempt) -> PartitionProduceResponse:
         if attempt.error is not None:
@@ -189,7 +206,9 @@ class Production:
             # The topic has gone between two steps.
             return self._refused(attempt, LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         try:
-            result = partition.append(attempt.records, self.now_ms, attempt.opened)
+            result = partition.append(
+                attempt.records, self.now_ms, attempt.opened, guard=attempt.guard
+            )
         except LogError as error:
             return self._refused(attempt, error)
         self._see_to_sync(partition.log, result)
@@ -206,7 +225,9 @@ class Production:
     def _refused(self, attempt: Attempt, error: LogError) -> PartitionProduceResponse:
         self.failed = error
         refusal = _refusal(attempt.index, error)
-        if attempt.partition is not None and error.code not in WITHOUT_LOG_START:
+        if isinstance(error, NotInTransactionError):
+            refusal.error_message = error.told
+        elif attempt.partition is not None and error.code not in WITHOUT_LOG_START:
             refusal.log_start_offset = attempt.partition.log.log_start_offset
         return refusal
 

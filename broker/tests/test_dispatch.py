@@ -56,7 +56,7 @@ def codes_in(value: object) -> Iterator[int]:
     if isinstance(value, Struct):
         for declared in value.FIELDS:
             inner = getattr(value, declared.name)
-            if declared.name == "error_code":
+            if declared.name.endswith("error_code"):
                 yield inner
             yield from codes_in(inner)
     elif isinstance(value, list):

@@ -21,6 +21,8 @@ from klamm.wire.messages.update_features import (
 )
 
 GROUPS, METADATA = "group.version", "metadata.version"
+# What no test here changes.
+OTHERS = {METADATA: 30, "transaction.version": 2}
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 
 
@@ -62,10 +64,10 @@ def heartbeat_code(client: RawClient) -> int:
 @pytest.mark.parametrize("kind", [SAFE, UNSAFE])
 def test_off_and_on_again(client: RawClient, kind: int) -> None:
     assert update(client, (GROUPS, 0, kind)).error_code == ErrorCode.NONE
-    assert finalized(client) == {METADATA: 30}
+    assert finalized(client) == OTHERS
     assert heartbeat_code(client) == ErrorCode.UNSUPPORTED_VERSION
     assert update(client, (GROUPS, 1, UPGRADE)).error_code == ErrorCode.NONE
-    assert finalized(client) == {METADATA: 30, GROUPS: 1}
+    assert finalized(client) == {**OTHERS, GROUPS: 1}
     assert heartbeat_code(client) != ErrorCode.UNSUPPORTED_VERSION
 
 
@@ -73,12 +75,12 @@ def test_what_is_off_stays_off(tmp_path: Path) -> None:
     with running_broker(tmp_path) as broker, RawClient(broker) as client:
         assert update(client, (GROUPS, 0, SAFE)).error_code == ErrorCode.NONE
     with running_broker(tmp_path) as broker, RawClient(broker) as client:
-        assert finalized(client) == {METADATA: 30}
+        assert finalized(client) == OTHERS
 
 
 def test_validation_changes_nothing(client: RawClient) -> None:
     assert update(client, (GROUPS, 0, SAFE), validate_only=True).error_code == ErrorCode.NONE
-    assert finalized(client) == {METADATA: 30, GROUPS: 1}
+    assert finalized(client) == {**OTHERS, GROUPS: 1}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_one_mistake_refuses_all(client: RawClient, name: str, level: int, kind:
     response = update(client, *updates)
     assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
     assert repr(name) in (response.error_message or "")
-    assert finalized(client) == {METADATA: 30, GROUPS: 1}
+    assert finalized(client) == {**OTHERS, GROUPS: 1}
 
 
 def test_a_downgrade_to_more(client: RawClient) -> None:
@@ -113,7 +115,7 @@ def test_a_downgrade_to_more(client: RawClient) -> None:
 
 def test_the_last_of_several_counts(client: RawClient) -> None:
     update(client, (GROUPS, 1, UPGRADE), (GROUPS, 0, SAFE))
-    assert finalized(client) == {METADATA: 30}
+    assert finalized(client) == OTHERS
 
 
 def test_results_of_single_features(client: RawClient) -> None:

@@ -62,7 +62,7 @@ def check_expression(expression: str) -> None:
         CoordinatorError: INVALID_REGULAR_EXPRESSION.
     """
     try:
-        _compiled(expression)
+        _compile(expression)
     except re2.error as error:
         # What stands behind the colon is the part of the expression that is meant.
         what = error.args[0]
@@ -83,7 +83,7 @@ def matching_topics(expressions: Iterable[str], topics: Iterable[str]) -> dict[s
     found: dict[str, frozenset[str]] = {}
     for expression in expressions:
         try:
-            matches = _compiled(expression).fullmatch
+            matches = _compile(expression).fullmatch
         except re2.error:
             found[expression] = frozenset()
         else:
@@ -91,7 +91,19 @@ def matching_topics(expressions: Iterable[str], topics: Iterable[str]) -> dict[s
     return found
 
 
-def _compiled(expression: str) -> Any:
+def compile_expression(expression: str) -> Any:
+    """An expression that is no subscription, within the same bounds.
+
+    Raises:
+        CoordinatorError: INVALID_REGULAR_EXPRESSION.
+    """
+    try:
+        return _compile(expression)
+    except re2.error:
+        raise CoordinatorError(ErrorCode.INVALID_REGULAR_EXPRESSION) from None
+
+
+def _compile(expression: str) -> Any:
     counts = (max(int(low), int(high or 0)) for low, high in _REPETITION.findall(expression))
     # RE2 itself refuses a single count above the limit, and says so.
     optional_parts = expression.count("?") + sum(

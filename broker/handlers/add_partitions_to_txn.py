@@ -1,0 +1,183 @@
+"""AddPartitionsToTxn (key 24): make partitions part of a transaction, or ask whether they are.
+
+Versions 0-5. Versions 0-3 are for producers of before transactions version 2, and about one
+transaction. From 4 on brokers speak to coordinators, about several, and may only ask
+(`verify_only`); klamm's own Produce asks without a request.
+
+Promise: all partitions of a transaction are added, durably, or none of them is. When it is answered
+without an error, whatever is written to them will get a marker.
+
+Version by version: 1 throttling after the reply · 2 PRODUCER_FENCED instead of
+INVALID_PRODUCER_EPOCH · 3 flexible · 4 several transactions, verification (KIP-890) · 5
+TRANSACTION_ABORTABLE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from klamm.broker.coordinator_shard import when_durable
+from klamm.broker.metadata.topics import INTERNAL_TOPICS
+from klamm.broker.replies import Steps
+from klamm.broker.steps import Stepwise
+from klamm.broker.transactions.shard import TransactionShard
+from klamm.coordinator.errors import CoordinatorError
+from klamm.coordinator.transaction.coordinator import ProducerIdentity, TransactionCoordinator
+from klamm.coordinator.transaction.transaction import EPOCH_BUMP_FROM, TopicPartition
+from klamm.wire.errors import ErrorCode
+from klamm.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+if TYPE_CHECKING:
+    from klamm.broker.context import RequestContext
+
+API_KEY = 24
+VERSIONS = (0, 5)
+
+FENCED_FROM = 2
+SEVERAL_FROM = 4
+
+Codes = Mapping[TopicPartition, ErrorCode]
+
+
+def handle(
+    request: AddPartitionsToTxnRequest, context: RequestContext
+) -> Steps[AddPartitionsToTxnResponse]:
+    if context.api_version >= SEVERAL_FROM:
+        return (yield from handle_several(request, context))
+    transactional_id = request.v3_and_below_transactional_id
+    partitions = yield from named(request.v3_and_below_topics)
+    refused = yield from find_refused(partitions, context, internal_allowed=False)
+    if refused:
+        return one_response(refused)
+    if not transactional_id:
+        return one_response(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
+
+    def command(coordinator: TransactionCoordinator) -> AddPartitionsToTxnResponse:
+        coordinator.add_partitions(
+            transactional_id,
+            ProducerIdentity(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch),
+            partitions,
+            client_version=0,
+        )
+        return one_response(dict.fromkeys(partitions, ErrorCode.NONE))
+
+    def refuse(code: ErrorCode) -> AddPartitionsToTxnResponse:
+        if context.api_version < FENCED_FROM and code is ErrorCode.PRODUCER_FENCED:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return one_response(dict.fromkeys(partitions, code))
+
+    return context.broker.transactions.call(transactional_id, command, refuse)
+
+
+def handle_several(
+    request: AddPartitionsToTxnRequest, context: RequestContext
+) -> Steps[AddPartitionsToTxnResponse]:
+    response = AddPartitionsToTxnResponse()
+    shards: list[TransactionShard] = []
+    for transaction in request.transactions:
+        partitions = yield from named(transaction.topics)
+        codes: Codes = yield from find_refused(partitions, context, internal_allowed=True)
+        if not codes:
+            codes = ask(transaction, partitions, context, shards)
+        response.results_by_transaction.append(
+            AddPartitionsToTxnResult(
+                transactional_id=transaction.transactional_id, topic_results=by_topic(codes)
+            )
+        )
+    return when_durable(response, shards)
+
+
+def ask(
+    transaction: AddPartitionsToTxnTransaction,
+    partitions: Iterable[TopicPartition],
+    context: RequestContext,
+    shards: list[TransactionShard],
+) -> Codes:
+    """What the coordinator says of each partition; its shard is added to those to wait for."""
+    transactional_id = transaction.transactional_id
+    if not transactional_id:
+        return dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST)
+    producer = ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
+    codes = dict.fromkeys(partitions, ErrorCode.NONE)
+    try:
+        shard = context.broker.transactions.shard_of(transactional_id)
+        shards.append(shard)
+        if transaction.verify_only:
+            for missing in shard.coordinator.missing_partitions(
+                transactional_id, producer, partitions
+            ):
+                codes[missing] = ErrorCode.TRANSACTION_ABORTABLE
+        else:
+            shard.coordinator.add_partitions(
+                transactional_id, producer, partitions, client_version=EPOCH_BUMP_FROM
+            )
+    except CoordinatorError as error:
+        return dict.fromkeys(partitions, error.code)
+    return codes
+
+
+def named(topics: Iterable[AddPartitionsToTxnTopic]) -> Stepwise[list[TopicPartition]]:
+    """Each partition once, in the order of the request."""
+    partitions: dict[TopicPartition, None] = {}
+    for topic in topics:
+        for index in topic.partitions:
+            partitions[topic.name, index] = None
+            yield None
+    return list(partitions)
+
+
+def find_refused(
+    partitions: Iterable[TopicPartition], context: RequestContext, *, internal_allowed: bool
+) -> Stepwise[Codes]:
+    """Empty if all partitions may be added. Otherwise none is, and each has its code."""
+    topics = context.broker.metadata.image.topics
+    refused: dict[TopicPartition, ErrorCode] = {}
+    accepted: list[TopicPartition] = []
+    for name, index in partitions:
+        topic = topics.get(name)
+        if name in INTERNAL_TOPICS and not internal_allowed:
+            refused[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif topic is None or not 0 <= index < len(topic.partitions):
+            refused[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            accepted.append((name, index))
+        yield None
+    if refused:
+        refused.update(dict.fromkeys(accepted, ErrorCode.OPERATION_NOT_ATTEMPTED))
+    return refused
+
+
+def one_response(codes: Codes) -> AddPartitionsToTxnResponse:
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=by_topic(codes))
+
+
+def by_topic(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
+    topics: dict[str, AddPartitionsToTxnTopicResult] = {}
+    for (name, index), code in codes.items():
+        topic = topics.get(name)
+        if topic is None:
+            topic = topics[name] = AddPartitionsToTxnTopicResult(name=name)
+        topic.results_by_partition.append(
+            AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+        )
+    return list(topics.values())
+
+
+def error_response(
+    request: AddPartitionsToTxnRequest, code: ErrorCode
+) -> AddPartitionsToTxnResponse:
+    response = AddPartitionsToTxnResponse(error_code=code)
+    for topic in request.v3_and_below_topics:
+        response.results_by_topic_v3_and_below += by_topic(
+            {(topic.name, index): code for index in topic.partitions}
+        )
+    return response

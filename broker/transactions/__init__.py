@@ -1,0 +1,1 @@
+"""Transaction coordinators in the broker: shards over the log, markers, transactional writes."""
