@@ -62,6 +62,8 @@ class CoordinatorShard(ABC):
 
     # What the log speaks of.
     holds: str
+    # The number of the first record of a batch, as Kafka's coordinators write it.
+    base_sequence: int
 
     def __init__(self, broker: Broker, partition: Partition, codec: int = 0) -> None:
         self._broker = broker
@@ -184,7 +186,7 @@ class CoordinatorShard(ABC):
             raise CoordinatorError(ErrorCode.NOT_COORDINATOR)
         broker = self._broker
         now_ms = broker.clock.now_ms()
-        batch = build_records_batch(records, now_ms, self._codec)
+        batch = build_records_batch(records, now_ms, self._codec, self.base_sequence)
         try:
             result = self._partition.append(
                 memoryview(batch),

@@ -62,7 +62,11 @@ class ProduceInTransaction:
         production = self._production
         yield from self._find_writes()
         if len(self._producers) > 1:
-            return production.refuse_all(LogError(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+            refusal = LogError(
+                ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+                "Transactional records contained more than one producer ID",
+            )
+            return production.refuse_all(refusal)
         verifies = production.broker.config.transaction_partition_verification_enable
         if not self._writes or not (self._adds or verifies):
             return (yield from production.open_and_append())

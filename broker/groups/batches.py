@@ -11,6 +11,9 @@ from klamm.log.opening import OpenedRecords
 from klamm.wire.records.batch import BATCH_HEADER_SIZE, read_batch_header
 from klamm.wire.records.record import build_batch
 
+# Kafka's group coordinators number the records of a batch from 0, though without a producer id.
+GROUPS_BASE_SEQUENCE = 0
+
 
 class BuiltRecords(list[CoordinatorRecord]):
     """Records whose batch is already built: so many of them that it was done in a thread."""
@@ -20,14 +23,18 @@ class BuiltRecords(list[CoordinatorRecord]):
         self.batch = batch
 
 
-def build_records_batch(records: Sequence[CoordinatorRecord], now_ms: int, codec: int) -> bytes:
+def build_records_batch(
+    records: Sequence[CoordinatorRecord],
+    now_ms: int,
+    codec: int,
+    base_sequence: int = GROUPS_BASE_SEQUENCE,
+) -> bytes:
     if isinstance(records, BuiltRecords):
         return records.batch
-    # Kafka's coordinators number the records of a batch from 0, though without a producer id.
     return build_batch(
         [(*encode_coordinator_record(record), (), now_ms) for record in records],
         codec=codec,
-        base_sequence=0,
+        base_sequence=base_sequence,
     )
 
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 import trio
 
 from klamm.broker.coordinator_shard import CoordinatorShard
+from klamm.broker.groups.batches import GROUPS_BASE_SEQUENCE
 from klamm.broker.groups.loading import LogReader
 from klamm.broker.groups.timers import GroupTimers
 from klamm.broker.partition import Partition
@@ -30,6 +31,7 @@ class GroupShard(CoordinatorShard):
     """A partition of `__consumer_offsets` that this broker leads."""
 
     holds = "groups"
+    base_sequence = GROUPS_BASE_SEQUENCE
 
     def __init__(self, groups: Groups, partition: Partition) -> None:
         super().__init__(groups.broker, partition, groups.codec)

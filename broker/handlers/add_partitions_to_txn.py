@@ -14,7 +14,7 @@ TRANSACTION_ABORTABLE.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from klamm.broker.coordinator_shard import when_durable
@@ -45,7 +45,7 @@ VERSIONS = (0, 5)
 FENCED_FROM = 2
 SEVERAL_FROM = 4
 
-Codes = Mapping[TopicPartition, ErrorCode]
+Results = list[AddPartitionsToTxnTopicResult]
 
 
 def handle(
@@ -54,12 +54,13 @@ def handle(
     if context.api_version >= SEVERAL_FROM:
         return (yield from handle_several(request, context))
     transactional_id = request.v3_and_below_transactional_id
-    partitions = yield from named(request.v3_and_below_topics)
+    topics = request.v3_and_below_topics
+    partitions = yield from named(topics)
     refused = yield from find_refused(partitions, context, internal_allowed=False)
     if refused:
-        return one_response(refused)
+        return one_response(by_topic(refused))
     if not transactional_id:
-        return one_response(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
+        return one_response(all_the_same(topics, ErrorCode.INVALID_REQUEST))
 
     def command(coordinator: TransactionCoordinator) -> AddPartitionsToTxnResponse:
         coordinator.add_partitions(
@@ -68,12 +69,12 @@ def handle(
             partitions,
             client_version=0,
         )
-        return one_response(dict.fromkeys(partitions, ErrorCode.NONE))
+        return one_response(all_the_same(topics, ErrorCode.NONE))
 
     def refuse(code: ErrorCode) -> AddPartitionsToTxnResponse:
         if context.api_version < FENCED_FROM and code is ErrorCode.PRODUCER_FENCED:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
-        return one_response(dict.fromkeys(partitions, code))
+        return one_response(all_the_same(topics, code))
 
     return context.broker.transactions.call(transactional_id, command, refuse)
 
@@ -85,12 +86,11 @@ def handle_several(
     shards: list[TransactionShard] = []
     for transaction in request.transactions:
         partitions = yield from named(transaction.topics)
-        codes: Codes = yield from find_refused(partitions, context, internal_allowed=True)
-        if not codes:
-            codes = ask(transaction, partitions, context, shards)
+        refused = yield from find_refused(partitions, context, internal_allowed=True)
+        results = by_topic(refused) if refused else ask(transaction, partitions, context, shards)
         response.results_by_transaction.append(
             AddPartitionsToTxnResult(
-                transactional_id=transaction.transactional_id, topic_results=by_topic(codes)
+                transactional_id=transaction.transactional_id, topic_results=results
             )
         )
     return when_durable(response, shards)
@@ -98,46 +98,43 @@ def handle_several(
 
 def ask(
     transaction: AddPartitionsToTxnTransaction,
-    partitions: Iterable[TopicPartition],
+    partitions: Sequence[TopicPartition],
     context: RequestContext,
     shards: list[TransactionShard],
-) -> Codes:
+) -> Results:
     """What the coordinator says of each partition; its shard is added to those to wait for."""
     transactional_id = transaction.transactional_id
     if not transactional_id:
-        return dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST)
+        return all_the_same(transaction.topics, ErrorCode.INVALID_REQUEST)
     producer = ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
-    codes = dict.fromkeys(partitions, ErrorCode.NONE)
     try:
         shard = context.broker.transactions.shard_of(transactional_id)
         shards.append(shard)
         if transaction.verify_only:
-            for missing in shard.coordinator.missing_partitions(
-                transactional_id, producer, partitions
-            ):
-                codes[missing] = ErrorCode.TRANSACTION_ABORTABLE
-        else:
-            shard.coordinator.add_partitions(
-                transactional_id, producer, partitions, client_version=EPOCH_BUMP_FROM
-            )
+            missing = shard.coordinator.missing_partitions(transactional_id, producer, partitions)
+            codes = dict.fromkeys(partitions, ErrorCode.NONE)
+            codes.update(dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE))
+            return by_topic(codes)
+        shard.coordinator.add_partitions(
+            transactional_id, producer, partitions, client_version=EPOCH_BUMP_FROM
+        )
     except CoordinatorError as error:
-        return dict.fromkeys(partitions, error.code)
-    return codes
+        return all_the_same(transaction.topics, error.code)
+    return all_the_same(transaction.topics, ErrorCode.NONE)
 
 
 def named(topics: Iterable[AddPartitionsToTxnTopic]) -> Stepwise[list[TopicPartition]]:
-    """Each partition once, in the order of the request."""
-    partitions: dict[TopicPartition, None] = {}
+    partitions: list[TopicPartition] = []
     for topic in topics:
         for index in topic.partitions:
-            partitions[topic.name, index] = None
+            partitions.append((topic.name, index))
             yield None
-    return list(partitions)
+    return partitions
 
 
 def find_refused(
     partitions: Iterable[TopicPartition], context: RequestContext, *, internal_allowed: bool
-) -> Stepwise[Codes]:
+) -> Stepwise[dict[TopicPartition, ErrorCode]]:
     """Empty if all partitions may be added. Otherwise none is, and each has its code."""
     topics = context.broker.metadata.image.topics
     refused: dict[TopicPartition, ErrorCode] = {}
@@ -156,11 +153,25 @@ def find_refused(
     return refused
 
 
-def one_response(codes: Codes) -> AddPartitionsToTxnResponse:
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=by_topic(codes))
+def all_the_same(topics: Iterable[AddPartitionsToTxnTopic], code: ErrorCode) -> Results:
+    """The request again, with one code for all of it; what is named twice is answered twice."""
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
 
 
-def by_topic(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
+def one_response(results: Results) -> AddPartitionsToTxnResponse:
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
+
+
+def by_topic(codes: Mapping[TopicPartition, ErrorCode]) -> Results:
     topics: dict[str, AddPartitionsToTxnTopicResult] = {}
     for (name, index), code in codes.items():
         topic = topics.get(name)
@@ -175,9 +186,7 @@ def by_topic(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
 def error_response(
     request: AddPartitionsToTxnRequest, code: ErrorCode
 ) -> AddPartitionsToTxnResponse:
-    response = AddPartitionsToTxnResponse(error_code=code)
-    for topic in request.v3_and_below_topics:
-        response.results_by_topic_v3_and_below += by_topic(
-            {(topic.name, index): code for index in topic.partitions}
-        )
-    return response
+    return AddPartitionsToTxnResponse(
+        error_code=code,
+        results_by_topic_v3_and_below=all_the_same(request.v3_and_below_topics, code),
+    )

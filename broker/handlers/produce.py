@@ -68,6 +68,8 @@ WITHOUT_LOG_START = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
+# Refusals of a whole request whose message goes to the client, as in Kafka.
+TOLD_WITH_MESSAGE = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
 
 
 def handle(request: ProduceRequest, context: RequestContext) -> Stepwise[Produced]:
@@ -130,7 +132,7 @@ class Production:
             return None
         for topic in response.responses:
             for partition in topic.partition_responses:
-                if error.code is ErrorCode.CORRUPT_MESSAGE:
+                if error.code in TOLD_WITH_MESSAGE:
                     partition.error_message = error.message
         return response
 

@@ -45,10 +45,9 @@ def handle(
     codes: Codes = {}
     unsynced: dict[PartitionLog, None] = {}
     for marker in request.markers:
-        topics = codes.setdefault(marker.producer_id, {})
         for topic in marker.topics:
-            partitions = topics.setdefault(topic.name, {})
             for index in topic.partition_indexes:
+                partitions = codes.setdefault(marker.producer_id, {}).setdefault(topic.name, {})
                 partitions[index] = write(marker, topic.name, index, context, unsynced)
                 yield None
     response = to_response(codes)

@@ -17,6 +17,7 @@ from klamm.coordinator.transaction.coordinator import TransactionCoordinator
 from klamm.coordinator.transaction.ports import Outcome
 from klamm.coordinator.transaction.ports import TransactionShard as Shard
 from klamm.coordinator.transaction.records import decode_transaction_record
+from klamm.wire.records.batch import NO_SEQUENCE
 
 if TYPE_CHECKING:
     from klamm.broker.transactions.service import Transactions
@@ -28,6 +29,7 @@ class TransactionShard(CoordinatorShard):
     """A partition of `__transaction_state` that this broker leads."""
 
     holds = "transactions"
+    base_sequence = NO_SEQUENCE
 
     def __init__(self, transactions: Transactions, partition: Partition) -> None:
         super().__init__(transactions.broker, partition)

@@ -20,6 +20,7 @@ from compat_tests.twin.consumer_groups import ConsumerGroup
 from compat_tests.twin.conversation import Conversation
 from compat_tests.twin.groups import Group
 from compat_tests.twin.topics import Twin
+from compat_tests.twin.transactions import Producer
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +59,19 @@ def coordinated(twin: Twin) -> Twin:
     """Both brokers, when they can serve groups: Kafka makes its topic of offsets on demand."""
     twin.wait_until_groups_are_served()
     return twin
+
+
+@pytest.fixture(scope="session")
+def transactional(twin: Twin) -> Twin:
+    """Both brokers, when they can serve transactions."""
+    twin.wait_until_transactions_are_served()
+    return twin
+
+
+@pytest.fixture
+def producer(transactional: Twin) -> Producer:
+    """A transactional id that no other test has, not yet known to anybody."""
+    return Producer(transactional)
 
 
 @pytest.fixture

@@ -38,6 +38,8 @@ class Side:
         self.port = port
         self.members: dict[str, str] = {}
         """The part of a member id that is random, and what it is called on both sides."""
+        self.producers: dict[int, str] = {}
+        """Producer ids that this broker gave, and what they are called on both sides."""
         self._labels: dict[uuid.UUID, str] = {}
         self._newest: dict[str, uuid.UUID] = {}
 
@@ -79,8 +81,13 @@ class Side:
         if isinstance(value, list):
             return [self._replace(item) for item in value]
         if isinstance(value, dict):
-            return {key: self._replace(item) for key, item in value.items()}
+            return {key: self._replace_field(key, item) for key, item in value.items()}
         return value
+
+    def _replace_field(self, key: str, value: Any) -> Any:
+        if key == "producer_id":
+            return self.producers.get(value, value)
+        return self._replace(value)
 
 
 @dataclass(frozen=True)

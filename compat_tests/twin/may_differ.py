@@ -28,6 +28,9 @@ def both_zero_or_neither(kafka: Any, other: Any) -> bool:
 
 def same_sign(kafka: Any, other: Any) -> bool:
     """Both a real id, or both -1."""
+    if isinstance(kafka, str) or isinstance(other, str):
+        # The name of a producer, which both sides share.
+        return bool(kafka == other)
     return bool((kafka < 0) == (other < 0))
 
 
@@ -82,6 +85,10 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     },
     "update_features": {"error_message": both_or_neither},
     "init_producer_id": {"producer_id": same_sign},
+    "describe_transactions": {
+        "transaction_states[].transaction_start_time": about_the_same_time,
+        "transaction_states[].topics[].partitions": same_items,
+    },
     "fetch": {"session_id": both_zero_or_neither, "node_endpoints[].port": anything},
     "consumer_group_heartbeat": {"assignment.topic_partitions[].partitions": same_items},
     "consumer_group_describe": {
@@ -115,6 +122,20 @@ KEYED: Mapping[str, Mapping[str, str]] = {
     },
     "metadata": {"topics[]": "name"},
     "create_topics": {"topics[]": "name", "topics[].configs[]": "name"},
+    "add_partitions_to_txn": {
+        "results_by_topic_v3_and_below[]": "name",
+        "results_by_topic_v3_and_below[].results_by_partition[]": "partition_index",
+        "results_by_transaction[]": "transactional_id",
+        "results_by_transaction[].topic_results[]": "name",
+        "results_by_transaction[].topic_results[].results_by_partition[]": "partition_index",
+    },
+    "describe_transactions": {"transaction_states[].topics[]": "topic"},
+    "list_transactions": {"transaction_states[]": "transactional_id"},
+    "write_txn_markers": {
+        "markers[]": "producer_id",
+        "markers[].topics[]": "name",
+        "markers[].topics[].partitions[]": "partition_index",
+    },
     "delete_records": {"topics[]": "name", "topics[].partitions[]": "partition_index"},
     "delete_topics": {"responses[]": "name"},
     "create_partitions": {"results[]": "name"},

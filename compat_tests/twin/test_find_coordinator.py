@@ -1,4 +1,4 @@
-"""FindCoordinator: of groups, one or many at once, and of kinds that are not groups."""
+"""FindCoordinator: of groups and transactions, one or many at once, and of other kinds."""
 
 from __future__ import annotations
 
@@ -50,12 +50,31 @@ def test_kinds_that_are_not_there(twin: Twin, version: int, kind: int) -> None:
 def test_shares(twin: Twin, version: int) -> None:
     """Keys of share groups have a form of their own: group, topic id, partition.
 
-    What could be one, and transactions, are in test_group_settings.py: Kafka makes topics for them.
+    What could be one is in test_group_settings.py: Kafka makes a topic for it.
     """
     with all_cases() as cases:
         for name in ("group", "", "a:b:c", "g:AAAAAAAAAAAAAAAAAAAAAA:x"):
             with cases.case(name), twin.conversation() as talk:
                 talk.ask("find_coordinator", version, find(name, kind=SHARE), patience_s=2)
+
+
+@pytest.mark.every_version("find_coordinator", since=1)
+def test_transactional_ids(transactional: Twin, talk: Conversation, version: int) -> None:
+    for name in ("id", "", "a b/ä", "x" * 10_000):
+        talk.ask("find_coordinator", version, find(name, kind=TRANSACTION))
+    if version >= 4:
+        talk.ask("find_coordinator", version, find("a", "a", "", "b", kind=TRANSACTION))
+
+
+def test_the_topic_of_transactions(transactional: Twin, talk: Conversation) -> None:
+    """It is internal, has 50 partitions, and Kafka's settings."""
+    body = {"topics": [{"name": "__transaction_state"}], "allow_auto_topic_creation": False}
+    talk.ask("metadata", 12, body)
+    resource = {"resource_type": 2, "resource_name": "__transaction_state"}
+    names = ["cleanup.policy", "compression.type", "segment.bytes", "min.insync.replicas"]
+    names.append("unclean.leader.election.enable")
+    body = {"resources": [{**resource, "configuration_keys": names}]}
+    talk.ask("describe_configs", 4, body)
 
 
 def test_the_topic_of_offsets(talk: Conversation) -> None:

@@ -12,7 +12,7 @@ from compat_tests.twin.brokers import pair_of_brokers
 from compat_tests.twin.consumer_groups import ConsumerGroup
 from compat_tests.twin.groups import Group, Member
 from compat_tests.twin.requests import Committed, offset_commit, offset_fetch
-from compat_tests.twin.test_find_coordinator import SHARE, TRANSACTION, find
+from compat_tests.twin.test_find_coordinator import SHARE, find
 from compat_tests.twin.topics import Twin
 
 DELAY_MS = 400
@@ -72,15 +72,12 @@ def fleeting(coordinated: Twin) -> Iterator[Group]:
         yield made
 
 
-@pytest.mark.every_version("find_coordinator", since=1)
-def test_transactions_and_shares(twin: Twin, version: int) -> None:
-    """Kafka makes their topics when it is asked, and klamm knows neither."""
+@pytest.mark.every_version("find_coordinator", since=6)
+def test_shares(twin: Twin, version: int) -> None:
+    """Kafka makes their topic when it is asked, and klamm does not know them."""
     with twin.conversation() as talk:
-        body = find("transactional id", kind=TRANSACTION)
+        body = find("group:AAAAAAAAAAAAAAAAAAAAAQ:0", kind=SHARE)
         talk.ask("find_coordinator", version, body, deviation="D-013")
-        if version >= 6:
-            body = find("group:AAAAAAAAAAAAAAAAAAAAAQ:0", kind=SHARE)
-            talk.ask("find_coordinator", version, body, deviation="D-013")
 
 
 def join_in_turn(group: Group, first: Member, second: Member) -> None:

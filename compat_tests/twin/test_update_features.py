@@ -122,6 +122,14 @@ def test_off_and_on_again(twin: Twin, talk: Conversation, version: int, kind: in
 
 @pytest.mark.every_version("update_features")
 def test_features_that_klamm_does_not_have(talk: Conversation, version: int) -> None:
-    for name, level in (("transaction.version", 2), ("share.version", 1), ("kraft.version", 1)):
+    for name, level in (("share.version", 1), ("kraft.version", 1)):
         body = update(to(name, level), validate_only=True)
         talk.ask("update_features", version, body, deviation="D-022")
+
+
+@pytest.mark.every_version("update_features")
+def test_the_version_of_transactions(talk: Conversation, version: int) -> None:
+    for level in (2, 3, -1):
+        talk.ask(
+            "update_features", version, update(to("transaction.version", level), validate_only=True)
+        )

@@ -108,9 +108,30 @@ class Twin:
         groups = [chr(code) for code in range(ord("0"), ord("0") + 50)]
         self.wait("describe_groups", 5, {"groups": groups}, lambda reply: not _errors(reply))
 
-    def wait(self, api: str, version: int, body: Body, done: Callable[[Any], bool]) -> None:
+    def wait_until_transactions_are_served(self) -> None:
+        """Wait until both brokers coordinate every transactional id, as above."""
+        body = {"key_type": 1, "coordinator_keys": ["any id"]}
+        self.wait("find_coordinator", 6, body, lambda reply: not _errors(reply))
+        ids = [chr(code) for code in range(ord("0"), ord("0") + 50)]
+        unknown = {"transactional_id_not_found"}
+        self.wait(
+            *("describe_transactions", 0, {"transactional_ids": ids}),
+            lambda reply: set(_errors(reply)) == unknown,
+            # Kafka makes fifty logs first.
+            timeout_s=4 * READY_TIMEOUT_S,
+        )
+        self.wait_until_ids_are_given()
+
+    def wait(
+        self,
+        api: str,
+        version: int,
+        body: Body,
+        done: Callable[[Any], bool],
+        timeout_s: float = READY_TIMEOUT_S,
+    ) -> None:
         """Ask until both brokers give a reply that is wanted."""
-        deadline = time.monotonic() + READY_TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
         while True:
             pair: Pair = self.control.ask(api, version, body, compare=False)
             waiting = [side.name for side in self.sides if not done(pair[side])]

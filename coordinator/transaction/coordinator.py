@@ -251,11 +251,11 @@ class TransactionCoordinator:
 
     def _fence(self, transaction: Transaction) -> None:
         """Abort the open transaction, so that its producer can't go on with it."""
-        version = self._shard.transaction_version()
-        if version < EPOCH_BUMP_FROM:
+        if self._shard.transaction_version() >= EPOCH_BUMP_FROM:
+            self._prepare(transaction, commit=False, client_version=EPOCH_BUMP_FROM)
+        else:
             # Its end would not bring a new epoch by itself.
-            transaction = transaction.fenced()
-        self._prepare(transaction, commit=False, client_version=version)
+            self._prepare(transaction.fenced(), commit=False, client_version=0)
 
     def _prepare(
         self, transaction: Transaction, *, commit: bool, client_version: int
