@@ -88,3 +88,22 @@ def test_versions_are_mixed(twin: Twin, talk: Conversation, producer: Producer) 
         producer.describe(talk)
         producer.end(talk, commit=False, version=version)
         producer.settle(talk)
+
+
+def test_a_zombie_of_version_2_behind_a_producer_of_version_1(
+    twin: Twin, talk: Conversation, producer: Producer
+) -> None:
+    """Kafka takes the zombie's request for one that its successor sends again, and tells it the
+    epoch of that one, with which it could go on."""
+    topic = twin.create_topic()
+    producer.init(talk)
+    zombie = producer.copy()
+    producer.init(talk)
+    producer.add(talk, {topic: [0]})
+    producer.end(talk, version=4)
+    producer.settle(talk)
+    body = {"transactional_id": zombie.id, "committed": True}
+    talk.ask(
+        *("end_txn", 5, lambda side: {**body, **zombie.identity(side)}),
+        deviation="D-031",
+    )

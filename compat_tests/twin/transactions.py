@@ -87,7 +87,7 @@ class Producer:
         talk: Conversation,
         topics: Mapping[str, Sequence[int]],
         version: int = ADD,
-        **who: int,
+        **who: Any,
     ) -> Pair:
         return talk.ask("add_partitions_to_txn", version, self.adding(topics, **who))
 

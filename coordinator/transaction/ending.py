@@ -55,7 +55,12 @@ def is_retry(
     )
     if transaction.producer_id != producer_id and not is_of_last_id:
         raise CoordinatorError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    is_of_last = is_of_last_id or producer_epoch + 1 == transaction.producer_epoch
+    # The end of before brought this epoch. Where it did not, because the last transaction was one of
+    # version 1, the epoch below is that of a zombie: Kafka would tell it the epoch of its successor.
+    is_of_last = is_of_last_id or (
+        producer_epoch + 1 == transaction.producer_epoch
+        and transaction.client_version >= EPOCH_BUMP_FROM
+    )
     completed = _completed_by(transaction)
     is_known = producer_epoch == transaction.producer_epoch or (
         completed is not None and is_of_last

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from klamm.coordinator.ports import CoordinatorRecord
 from klamm.coordinator.tests.fakes import FakeJournal
 from klamm.coordinator.transaction.coordinator import TransactionCoordinator
 from klamm.coordinator.transaction.ports import Outcome, TransactionShard
-from klamm.coordinator.transaction.transaction import Transaction
+from klamm.coordinator.transaction.transaction import TopicPartition, Transaction
 
 EPOCH_MS = 1_000_000
 
@@ -22,6 +22,11 @@ class MarkerTask:
     outcome: Outcome
     done: Callable[[], None]
     needs: int
+    written: set[TopicPartition] = field(default_factory=set)
+
+    @property
+    def left(self) -> list[TopicPartition]:
+        return sorted(self.outcome.partitions - self.written)
 
 
 class FakeMarkers:
