@@ -194,7 +194,8 @@ class Broker:
         that they agree on what is committed; later changes in a file do not touch it.
         """
         return [
-            *(self.metadata.bootstrap or self._missing_features()),
+            *self.metadata.bootstrap,
+            *self._missing_features(),
             ConfigRecord(
                 resource_type=BROKER_RESOURCE,
                 resource_name="",
@@ -205,7 +206,9 @@ class Broker:
 
     def _missing_features(self) -> list[Message]:
         """What the cluster has not agreed on yet: all features at first, later those that a new
-        version of klamm brings."""
+        version of klamm brings. Where Kafka's tools have decided on them, nothing is missing."""
+        if self.metadata.is_formatted:
+            return []
         return [
             FeatureLevelRecord(name=name, feature_level=level)
             for name, level in FINALIZED_FEATURES.items()

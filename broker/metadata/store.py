@@ -48,7 +48,8 @@ class MetadataStore:
         root: the data directory that it is in; where there is no log, there is no metadata yet.
 
     Attributes:
-        bootstrap: the records with which Kafka's storage tool wants a new cluster to begin.
+        is_formatted: whether Kafka's storage tool has made the directory.
+        bootstrap: the records with which it wants a new cluster to begin.
     """
 
     log: PartitionLog
@@ -63,8 +64,10 @@ class MetadataStore:
         self._transaction: list[Any] | None = None
         if fs.exists(self._directory):
             self._load(fs)
-        if self.is_new and fs.exists(f"{root}/{BOOTSTRAP_CHECKPOINT}"):
-            self.bootstrap = self._read_bootstrap(fs, f"{root}/{BOOTSTRAP_CHECKPOINT}")
+        bootstrap = f"{root}/{BOOTSTRAP_CHECKPOINT}"
+        self.is_formatted = fs.exists(bootstrap)
+        if self.is_new and self.is_formatted:
+            self.bootstrap = self._read_bootstrap(fs, bootstrap)
 
     @property
     def is_new(self) -> bool:

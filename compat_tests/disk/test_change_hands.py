@@ -20,8 +20,12 @@ from compat_tests.process.watched import run_klamm
 
 pytestmark = [pytest.mark.usefixtures("kafka_jars"), pytest.mark.timeout(400)]
 
-# A few partitions of the groups' topic are enough, and groups wait for nothing.
-PROPERTIES = {"offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0"}
+# A few partitions of the coordinators' topics are enough, and groups wait for nothing.
+PROPERTIES = {
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "group.initial.rebalance.delay.ms": "0",
+}
 # A snapshot of the metadata after every few records, and short segments; rights can be given.
 KAFKA_PROPERTIES = {
     **PROPERTIES,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
+    KafkaException,
     Producer,
     TopicCollection,
     TopicPartition,
@@ -44,6 +45,7 @@ class Traveller:
         self._visits = 0
         self._sent: list[bytes] = []
         self._latest: dict[bytes, bytes] = {}
+        self._committed: list[bytes] = []
         self._topic_ids: dict[str, str] = {}
         self._configs: dict[str, dict[str, str]] = {}
         self._producer_ids: list[int] = []
@@ -68,13 +70,17 @@ class Traveller:
             self._make("plain", PLAIN)
             self._make("compacted", COMPACTED)
             self._make("sequenced", {})
+            self._make("transactional", {})
         else:
+            for topic in self._topic_ids:
+                raw.wait_until_led(self._bootstrap, topic, 1)
             self._check_topics()
             self._check_groups()
             self._check_producer_state()
         self._make(f"made-{self._visits}", {"max.message.bytes": str(10_000 + self._visits)})
         self._make_and_delete("gone")
         self._produce()
+        self._transact()
         self._check_records()
         for group in GROUPS:
             self._consume(group)
@@ -139,6 +145,30 @@ class Traveller:
         """Every record once and in its order; of a compacted topic the last of each key."""
         assert [value for _, value in self._read("plain")] == self._sent
         assert dict(self._read("compacted")) == self._latest
+        assert [value for _, value in self._read("transactional")] == self._committed
+
+    def _transact(self) -> None:
+        """Commit one transaction, abort one, and leave one open, which the next visit ends."""
+        self._transactional = Producer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "transactional.id": "traveller",
+                "log_level": 0,
+            }
+        )
+        producer = self._transactional
+        producer.init_transactions(PATIENCE_S)
+        for what in (b"committed", b"aborted", b"open"):
+            value = b"%s in visit %d" % (what, self._visits)
+            producer.begin_transaction()
+            producer.produce("transactional", value)
+            # An abort drops what was not sent yet.
+            assert producer.flush(PATIENCE_S) == 0
+            if what == b"committed":
+                producer.commit_transaction(PATIENCE_S)
+                self._committed.append(value)
+            elif what == b"aborted":
+                producer.abort_transaction(PATIENCE_S)
 
     def _read(self, topic: str) -> list[tuple[bytes, bytes]]:
         consumer = Consumer(
@@ -149,15 +179,13 @@ class Traveller:
             end = consumer.get_watermark_offsets(partition, timeout=PATIENCE_S)[1]
             consumer.assign([partition])
             found: list[tuple[bytes, bytes]] = []
-            position = 0
 
             def read_on() -> bool:
-                nonlocal position
                 for message in consumer.consume(500, timeout=0.5):
                     assert message.error() is None, message.error()
                     found.append((message.key() or b"", message.value() or b""))
-                    position = (message.offset() or 0) + 1
-                return position >= end
+                # It passes over markers and aborted records, too.
+                return consumer.position([partition])[0].offset >= end
 
             wait_for(read_on, f"{topic} can't be read to its end")
             return found
@@ -199,12 +227,15 @@ class Traveller:
             wait_for(lambda: self._is_there(group), f"group {group} is not there")  # noqa: B023
 
     def _is_there(self, group: str) -> bool:
-        """While its partition is being loaded, Apache Kafka lists none."""
         listed = self._admin.list_consumer_groups().result(PATIENCE_S)
         if group not in {one.group_id for one in listed.valid}:
             return False
         asked = [ConsumerGroupTopicPartitions(group)]
-        stored = self._admin.list_consumer_group_offsets(asked)[group].result(PATIENCE_S)
+        try:
+            stored = self._admin.list_consumer_group_offsets(asked)[group].result(PATIENCE_S)
+        except KafkaException:
+            # Apache Kafka is still loading it.
+            return False
         assert stored.topic_partitions is not None
         assert [one.offset for one in stored.topic_partitions] == [len(self._sent)]
         return True
