@@ -17,7 +17,7 @@ import trio
 
 from klamm.broker.budget import MemoryBudget
 from klamm.broker.clock import Clock
-from klamm.broker.config import ConfigError, ServerConfig
+from klamm.broker.config import ConfigError, ServerConfig, validate_topic_configs
 from klamm.broker.config import Listener as Address
 from klamm.broker.connection import Connection
 from klamm.broker.controller import Controller
@@ -31,7 +31,7 @@ from klamm.broker.listener import Listener, bind
 from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
 from klamm.broker.log_care import LogCare
 from klamm.broker.metadata.admission import admit, refused
-from klamm.broker.metadata.image import BROKER_RESOURCE
+from klamm.broker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from klamm.broker.metadata.store import MetadataStore
 from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.partitions import Partitions
@@ -155,10 +155,15 @@ class Broker:
         root = self.config.log_dirs[0]
         self.metadata = MetadataStore(self._fs, root)
         admit(self.metadata, root, self.node_id, {properties.directory_id})
+        image = self.metadata.image
+        what = "the broker's settings"
         try:
             self._apply_dynamic_configs()
+            for topic in image.configured(TOPIC_RESOURCE):
+                what = f"topic {topic}"
+                validate_topic_configs(image.topic_configs(topic), self.config)
         except ConfigError as error:
-            raise refused(root, str(error)) from None
+            raise refused(root, f"{what}: {error}") from None
 
     def _load(self) -> None:
         now_ms = self.clock.now_ms()

@@ -68,9 +68,17 @@ REFUSED: dict[str, tuple[list[Message], str]] = {
         [FeatureLevelRecord(name="metadata.version", feature_level=31)],
         "its metadata.version is 31, and klamm knows 30 to 30",
     ),
-    "a setting": (
+    "a setting of the broker": (
         [ConfigRecord(resource_type=4, name="num.network.threads", value="many")],
-        "num.network.threads",
+        "the broker's settings: num.network.threads",
+    ),
+    "records elsewhere": (
+        [
+            ConfigRecord(
+                resource_type=2, resource_name="mine", name="remote.storage.enable", value="true"
+            )
+        ],
+        "topic mine: remote.storage.enable=true is not supported",
     ),
 }
 

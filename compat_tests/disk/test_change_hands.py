@@ -13,6 +13,8 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from compat_tests.apache_kafka import ApacheKafka, tool
+from compat_tests.clients import raw
+from compat_tests.clients.fixtures import create_topic
 from compat_tests.disk.traveller import Traveller
 from compat_tests.klamm_process import KlammProcess, KlammProcessError
 from compat_tests.ports import free_ports
@@ -57,10 +59,15 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 
 def test_a_directory_that_klamm_made(pair: Pair) -> None:
-    """Killed each time."""
+    """Killed each time. A setting that only klamm has does Apache Kafka no harm."""
     for broker in (pair.klamm, pair.kafka, pair.klamm, pair.kafka):
         broker.start()
         pair.traveller.visit()
+        if broker is pair.klamm:
+            name = f"hasty-{pair.traveller.visits}"
+            create_topic(broker.bootstrap, name, config={"flush.before.ack": "false"})
+        else:
+            raw.wait_until_led(broker.bootstrap, f"hasty-{pair.traveller.visits - 1}", 1)
         broker.kill()
 
 

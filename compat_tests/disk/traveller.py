@@ -42,7 +42,7 @@ class Traveller:
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
-        self._visits = 0
+        self.visits = 0
         self._sent: list[bytes] = []
         self._latest: dict[bytes, bytes] = {}
         self._committed: list[bytes] = []
@@ -64,9 +64,9 @@ class Traveller:
 
     def visit(self) -> None:
         """Check what is there, and go on."""
-        self._visits += 1
+        self.visits += 1
         self._admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
-        if self._visits == 1:
+        if self.visits == 1:
             self._make("plain", PLAIN)
             self._make("compacted", COMPACTED)
             self._make("sequenced", {})
@@ -77,7 +77,7 @@ class Traveller:
             self._check_topics()
             self._check_groups()
             self._check_producer_state()
-        self._make(f"made-{self._visits}", {"max.message.bytes": str(10_000 + self._visits)})
+        self._make(f"made-{self.visits}", {"max.message.bytes": str(10_000 + self.visits)})
         self._make_and_delete("gone")
         self._produce()
         self._transact()
@@ -127,7 +127,7 @@ class Traveller:
     def _produce(self) -> None:
         failures: list[object] = []
         for number in range(RECORDS):
-            value = b"%d of visit %d" % (number, self._visits)
+            value = b"%d of visit %d" % (number, self.visits)
             key = b"%d" % (number % KEYS)
             self._sent.append(value)
             self._latest[key] = value
@@ -159,7 +159,7 @@ class Traveller:
         producer = self._transactional
         producer.init_transactions(PATIENCE_S)
         for what in (b"committed", b"aborted", b"open"):
-            value = b"%s in visit %d" % (what, self._visits)
+            value = b"%s in visit %d" % (what, self.visits)
             producer.begin_transaction()
             producer.produce("transactional", value)
             # An abort drops what was not sent yet.
