@@ -31,7 +31,8 @@ from klamm.broker.listener import Listener, bind
 from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
 from klamm.broker.log_care import LogCare
 from klamm.broker.metadata.admission import admit, refused
-from klamm.broker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from klamm.broker.metadata.configs import with_stored
+from klamm.broker.metadata.image import ResourceType
 from klamm.broker.metadata.store import MetadataStore
 from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.partitions import Partitions
@@ -159,7 +160,7 @@ class Broker:
         what = "the broker's settings"
         try:
             self._apply_dynamic_configs()
-            for topic in image.configured(TOPIC_RESOURCE):
+            for topic in image.configured(ResourceType.TOPIC):
                 what = f"topic {topic}"
                 validate_topic_configs(image.topic_configs(topic), self.config)
         except ConfigError as error:
@@ -178,6 +179,7 @@ class Broker:
         if missing:
             self.metadata.append_and_replay(missing, now_ms)
         self._apply_dynamic_configs()
+        self.logs.producer_id_expiration_ms = self.config.producer_id_expiration_ms
         # Asked for in every Metadata request.
         self._advertised = {address.name: address for address in self.config.advertised_listeners}
         self.controller = Controller(self)
@@ -187,10 +189,7 @@ class Broker:
 
     def _apply_dynamic_configs(self) -> None:
         """Raises ConfigError when klamm can't do what is stored."""
-        image = self.metadata.image
-        self.config = self.config.with_dynamic(
-            image.broker_configs(""), image.broker_configs(str(self.node_id))
-        )
+        self.config = with_stored(self.config, self.metadata.image)
 
     def _first_records(self) -> list[Message]:
         """What a cluster begins with.
@@ -202,7 +201,7 @@ class Broker:
             *self.metadata.bootstrap,
             *self._missing_features(),
             ConfigRecord(
-                resource_type=BROKER_RESOURCE,
+                resource_type=ResourceType.BROKER,
                 resource_name="",
                 name="min.insync.replicas",
                 value=str(self.config.log_defaults.min_insync_replicas),

@@ -7,7 +7,7 @@ answers earlier, and an idempotent producer that writes at once can get stuck.)
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -16,8 +16,10 @@ from uuid import UUID, uuid4
 import trio
 
 from klamm.broker.config import ConfigError, ServerConfig, validate_topic_configs
+from klamm.broker.config.loggers import set_level
 from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, InternalTopic, offsets_topic
 from klamm.broker.loading import open_partition
+from klamm.broker.metadata.configs import Alteration, ConfigPlan
 from klamm.broker.metadata.image import MetadataImage
 from klamm.broker.metadata.topics import (
     PARTITIONS_PER_REQUEST_MAX,
@@ -28,6 +30,7 @@ from klamm.broker.metadata.topics import (
     choose_replicas,
     topic_records,
 )
+from klamm.broker.reconfiguration import put_into_force
 from klamm.broker.steps import Stepwise
 from klamm.broker.transactions.state_topic import TRANSACTION_STATE_TOPIC, transaction_state_topic
 from klamm.wire.errors import ErrorCode
@@ -140,6 +143,22 @@ class Controller:
             replication_factor=topic.replication_factor,
             configs=topic.configs,
         )
+
+    async def alter_configs(
+        self, alterations: Sequence[Alteration], *, validate_only: bool
+    ) -> list[Refused | None]:
+        """Alter what can be altered; return for each resource why it was not, or None."""
+        broker = self._broker
+        async with self.lock:
+            plan = ConfigPlan(self.image, broker.config, broker.node_id)
+            outcomes = await broker.steps.run(plan.decide(alterations))
+            if not validate_only:
+                for name, level in plan.levels.items():
+                    set_level(name, level)
+                if plan.records:
+                    await self.commit(plan.records)
+                    await broker.steps.run(put_into_force(broker, plan.server, plan.altered))
+        return outcomes
 
     async def commit(self, records: Iterable[Message]) -> None:
         assert self.lock.locked(), "decide and commit under one lock"

@@ -61,7 +61,6 @@ class Listener:
         self.name = name
         self._socket = sock
         self._broker = broker
-        self._config = broker.config
         self._reactor = broker.reactor
         self.connections: set[Connection] = set()
         self._by_address: Counter[str] = Counter()
@@ -69,7 +68,7 @@ class Listener:
         self._paused = False
         self._descriptors_end = connections_end(descriptors_max())
         self.host, self.port = sock.getsockname()[:2]
-        sock.listen(max(BACKLOG_MIN, self._config.socket_listen_backlog_size))
+        sock.listen(max(BACKLOG_MIN, broker.config.socket_listen_backlog_size))
         self._reactor.register(sock.fileno(), self, READABLE)
 
     def on_events(self, mask: int) -> None:
@@ -112,7 +111,7 @@ class Listener:
             reactor=self._reactor,
             dispatch=self._broker.dispatcher,
             budget=self._broker.budget,
-            frame_bytes_max=self._config.socket_request_max_bytes,
+            frame_bytes_max=self._broker.config.socket_request_max_bytes,
             on_closed=self._closed,
         )
         self.connections.add(connection)
@@ -122,7 +121,7 @@ class Listener:
     def _set_buffers(self, sock: socket.socket) -> None:
         """Kafka's 100 KiB are used where somebody asks for them: left alone, Linux tunes the
         buffers itself and does better."""
-        config = self._config
+        config = self._broker.config
         for name, option, size in (
             ("socket.send.buffer.bytes", socket.SO_SNDBUF, config.socket_send_buffer_bytes),
             ("socket.receive.buffer.bytes", socket.SO_RCVBUF, config.socket_receive_buffer_bytes),
@@ -132,7 +131,7 @@ class Listener:
 
     def _refusal(self, host: str) -> str | None:
         """Both limits count the connections of all listeners, as in Kafka."""
-        config = self._config
+        config = self._broker.config
         listeners = self._broker.listeners
         if sum(len(each.connections) for each in listeners) >= config.max_connections:
             return f"max.connections={config.max_connections} is reached"
@@ -166,7 +165,7 @@ class Listener:
 
     async def watch(self) -> None:
         """Close what stands still: idle connections silently, stalled ones with a line."""
-        config = self._config
+        config = self._broker.config
         idle_s = config.connections_max_idle_ms / 1000
         request_s = config.klamm_request_progress_timeout_ms / 1000
         response_s = config.klamm_response_progress_timeout_ms / 1000

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from klamm.broker.config import topic_log_config
+from klamm.broker.config import ServerConfig, topic_log_config
 from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, with_room_for_groups
 from klamm.broker.metadata.image import NO_RECOVERY_CHANGE, RECOVERED
 from klamm.broker.metadata.topics import METADATA_TOPIC
@@ -17,6 +17,7 @@ from klamm.log.errors import StorageError
 from klamm.wire.messages.stored.metadata import PartitionChangeRecord
 
 if TYPE_CHECKING:
+    from klamm.log.partition_log import PartitionLog
     from klamm.broker.broker import Broker
     from klamm.broker.metadata.image import PartitionState, TopicState
 
@@ -80,9 +81,7 @@ def _election(topic: TopicState, state: PartitionState, node_id: int) -> Partiti
 
 def open_partition(broker: Broker, topic: TopicState, state: PartitionState) -> None:
     """Open or make the log of a partition and lead it; where the disk refuses, it is offline."""
-    config = topic_log_config(broker.config, broker.metadata.image.topic_configs(topic.name))
-    if topic.name == OFFSETS_TOPIC:
-        config = with_room_for_groups(config)
+    config = log_config(broker, topic.name)
     try:
         log = broker.logs.open_partition(
             topic.name, state.index, topic.topic_id, config, broker.clock.now_ms()
@@ -91,7 +90,19 @@ def open_partition(broker: Broker, topic: TopicState, state: PartitionState) -> 
         logger.error("partition %s-%d stays offline: %s", topic.name, state.index, error)
         broker.partitions.add_offline(topic.name, topic.topic_id, state.index)
         return
-    log.producers.verification_required = broker.config.transaction_partition_verification_enable
+    configure_producers(log, broker.config)
     # This is the only replica: all that it has is committed.
     log.advance_high_watermark(log.log_end_offset)
     broker.partitions.add(Partition(log, topic.topic_id, state.leader_epoch))
+
+
+def configure_producers(log: PartitionLog, server: ServerConfig) -> None:
+    """What the broker, and not the topic, says of the producers of a log."""
+    log.producers.producer_id_expiration_ms = server.producer_id_expiration_ms
+    log.producers.verification_required = server.transaction_partition_verification_enable
+
+
+def log_config(broker: Broker, topic: str) -> LogConfig:
+    """What the logs of a topic have to obey."""
+    config = topic_log_config(broker.config, broker.metadata.image.topic_configs(topic))
+    return with_room_for_groups(config) if topic == OFFSETS_TOPIC else config

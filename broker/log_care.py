@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from klamm.broker.config import ServerConfig
 from klamm.broker.steps import StepRunner
 from klamm.log.cleaner.cleaner import Cleaner, CleanerConfig
 from klamm.log.cleaner.pace import Throttle
@@ -43,26 +44,23 @@ class LogCare:
         # Its own threads: a long compaction must not keep requests waiting for theirs.
         self._steps = StepRunner(nursery)
         self._retention = Retention(broker.logs)
-        self._cleaner = Cleaner(
-            broker.logs,
-            Throttle(config.log_cleaner_io_max_bytes_per_second),
-            CleanerConfig(
-                config.log_cleaner_dedupe_buffer_size, config.log_cleaner_io_buffer_load_factor
-            ),
-        )
+        self._throttle = Throttle(config.log_cleaner_io_max_bytes_per_second)
+        self._cleaner = Cleaner(broker.logs, self._throttle, cleaner_config(config))
+        self._reconfigured = trio.Event()
         self._stopped = False
 
     def start(self) -> None:
+        self._nursery.start_soon(self._delete_regularly)
+        self._nursery.start_soon(self._remove_regularly)
+        if self._broker.config.log_cleaner_enable:
+            self._nursery.start_soon(self._compact_regularly)
+
+    def reconfigure(self) -> None:
+        """The settings of the broker have changed: compaction goes on with the new ones."""
         config = self._broker.config
-        initial_s = config.log_initial_task_delay_ms / 1000
-        retention_s = config.log_retention_check_interval_ms / 1000
-        self._nursery.start_soon(self._repeat, self.delete_old_segments, initial_s, retention_s)
-        self._nursery.start_soon(
-            self._repeat, self.remove_files, REMOVAL_INTERVAL_S, REMOVAL_INTERVAL_S
-        )
-        if config.log_cleaner_enable:
-            backoff_s = config.log_cleaner_backoff_ms / 1000
-            self._nursery.start_soon(self._repeat, self.compact, backoff_s, backoff_s)
+        self._throttle.bytes_per_second = config.log_cleaner_io_max_bytes_per_second
+        self._cleaner.config = cleaner_config(config)
+        self._reconfigured.set()
 
     def stop(self) -> None:
         """Begin nothing more, and let a compaction under way end soon."""
@@ -70,22 +68,37 @@ class LogCare:
         for log in self._broker.logs:
             log.cancel_cleaning()
 
-    async def _repeat(
-        self, run: Callable[[], Awaitable[None]], delay_s: float, interval_s: float
-    ) -> None:
-        await trio.sleep(delay_s)
+    async def _delete_regularly(self) -> None:
+        config = self._broker.config
+        await trio.sleep(config.log_initial_task_delay_ms / 1000)
         while True:
-            try:
-                await run()
-            except OSError as error:
-                if error.errno not in DISK_FULL:
-                    self._broker.halt(f"the logs can't be looked after: {error}")
-                    return
+            await self._run(self.delete_old_segments)
+            await trio.sleep(config.log_retention_check_interval_ms / 1000)
+
+    async def _remove_regularly(self) -> None:
+        while True:
+            await trio.sleep(REMOVAL_INTERVAL_S)
+            await self._run(self.remove_files)
+
+    async def _compact_regularly(self) -> None:
+        while True:
+            with trio.move_on_after(self._broker.config.log_cleaner_backoff_ms / 1000):
+                # Whoever shortens the pause does not want to wait for the end of a long one.
+                await self._reconfigured.wait()
+            self._reconfigured = trio.Event()
+            await self._run(self.compact)
+
+    async def _run(self, care: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await care()
+        except OSError as error:
+            if error.errno in DISK_FULL:
                 logger.warning("the logs can't be looked after: %s", error)
-            except LogError as error:
-                # That log is offline now, and the others are served.
-                logger.error("the logs can't be looked after: %s", error)
-            await trio.sleep(interval_s)
+            else:
+                self._broker.halt(f"the logs can't be looked after: {error}")
+        except LogError as error:
+            # That log is offline now, and the others are served.
+            logger.error("the logs can't be looked after: %s", error)
 
     async def delete_old_segments(self) -> None:
         """One run of retention over all logs."""
@@ -122,6 +135,12 @@ class LogCare:
     def _user_logs(self) -> list[PartitionLog]:
         """All but the metadata log, whose records are never dropped."""
         return [partition.log for partition in self._broker.partitions]
+
+
+def cleaner_config(config: ServerConfig) -> CleanerConfig:
+    return CleanerConfig(
+        config.log_cleaner_dedupe_buffer_size, config.log_cleaner_io_buffer_load_factor
+    )
 
 
 def _monotonic_ms() -> int:

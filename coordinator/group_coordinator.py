@@ -15,6 +15,7 @@ from klamm.coordinator.offset_commits import OffsetCommit
 from klamm.coordinator.offset_removal import remove_expired, remove_group, remove_orphans
 from klamm.coordinator.offsets import Offsets
 from klamm.coordinator.ports import Client, CoordinatorRecord, Reply
+from klamm.coordinator.settings import GroupSettings
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from klamm.wire.messages.consumer_group_heartbeat import (
@@ -65,6 +66,10 @@ class GroupCoordinator:
     def replay(self, record: CoordinatorRecord) -> None:
         """The one way in which what is stored becomes state."""
         self._replay[type(record.key)](record.key, record.value)
+
+    def reconfigure(self, settings: GroupSettings) -> None:
+        """Obey other settings from the next step on."""
+        self._shard.settings = settings
 
     def on_loaded(self) -> None:
         """The whole log was replayed."""

@@ -110,7 +110,7 @@ class LogManager:
         self.was_clean = was_clean
         self._fs = environment.fs
         self._lock = lock
-        self._producer_id_expiration_ms = producer_id_expiration_ms
+        self.producer_id_expiration_ms = producer_id_expiration_ms
         self._logs: dict[TopicPartition, PartitionLog] = {}
         # What the files said of partitions that are not open (yet): it is kept until they are
         # opened or removed.
@@ -250,7 +250,7 @@ class LogManager:
                 cleaner_offset=self._unopened[CLEANER_OFFSET_CHECKPOINT].get(key),
             ),
             now_ms=now_ms,
-            producer_id_expiration_ms=self._producer_id_expiration_ms,
+            producer_id_expiration_ms=self.producer_id_expiration_ms,
             on_recovery_point_lowered=self.write_checkpoints,
         )
         if log.topic_id != topic_id:

@@ -5,7 +5,7 @@ from klamm.broker.config.definition import Definition
 from klamm.broker.config.errors import ConfigError, shown
 from klamm.broker.config.synonyms import TOPIC_SYNONYMS
 
-_LISTENER_PREFIX = "listener.name."
+LISTENER_PREFIX = "listener.name."
 # What may be set for one listener alone and concerns only listeners that klamm refuses.
 _SECURITY_PREFIXES = ("ssl.", "sasl.", "principal.builder.class", "connections.max.reauth.ms")
 # These also take the name of the mechanism before them: listener.name.x.plain.sasl.jaas.config.
@@ -22,9 +22,9 @@ _PLUGIN_PREFIXES = ("rsm.config.", "rlmm.config.")
 
 def base_name(name: str) -> str:
     """Returns the setting that a listener's own setting (`listener.name.x.…`) stands for."""
-    if not name.startswith(_LISTENER_PREFIX):
+    if not name.startswith(LISTENER_PREFIX):
         return name
-    base = name[len(_LISTENER_PREFIX) :].partition(".")[2]
+    base = name[len(LISTENER_PREFIX) :].partition(".")[2]
     for setting in _PER_MECHANISM:
         if base.endswith("." + setting):
             return setting

@@ -26,6 +26,11 @@ sets it for one listener; `rsm.config.` and `rlmm.config.` begin the settings of
 
 A topic that does not set a config follows the broker: `retention.ms` follows `log.retention.ms`,
 that `log.retention.minutes`, and that `log.retention.hours`; the finest unit that is set counts.
+
+What Kafka can change while it runs, klamm can, by `kafka-configs` or any admin client: all configs
+of topics, groups and client metrics, and those settings of brokers that DescribeConfigs does not
+call read-only. What is set for one broker comes before what is set for all brokers, that before the
+file, that before the default. A change is kept over restarts and may be taken back.
 """
 
 

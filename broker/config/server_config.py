@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from klamm.broker.config import lookup, tables
+from klamm.broker.config.definition import Definition
 from klamm.broker.config.errors import ConfigError, shown
 from klamm.broker.config.group_coordinator import GroupCoordinatorConfig
 from klamm.broker.config.layers import Layers
@@ -18,7 +19,7 @@ from klamm.broker.config.listeners import Listener, client_listeners
 from klamm.broker.config.log_defaults import broker_log_config
 from klamm.broker.config.transaction_coordinator import TransactionCoordinatorConfig
 from klamm.broker.config.validators import ConfigValue
-from klamm.broker.config.values import parse_value, value_text
+from klamm.broker.config.values import default_value, parse_value, value_text
 from klamm.log.config import LogConfig
 
 _DEFAULT_LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092)
@@ -90,6 +91,11 @@ class ServerConfig(GroupCoordinatorConfig, TransactionCoordinatorConfig):
     def flush_before_ack(self) -> bool:
         return self.log_defaults.flush_before_ack
 
+    def value_of(self, definition: Definition) -> ConfigValue:
+        """Returns the value of any setting, also of one that has no attribute here."""
+        text = self.given.get(definition.name)
+        return default_value(definition) if text is None else parse_value(definition, text)
+
     def with_dynamic(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> "ServerConfig":
         """Returns the configuration with what was set at run time on top.
 
@@ -146,6 +152,9 @@ def _checked(name: str, text: str, *, only_dynamic: bool) -> ConfigValue:
     definition = lookup.broker_definition(name)
     if definition is None and only_dynamic:
         definition = tables.dynamic_broker_definitions().get(name)
+        if definition is None and tables.find_broker_definition(lookup.base_name(name)) is None:
+            # As in Kafka: somebody may read it. A file, which people write by hand, is not so free.
+            return text
     if definition is None:
         raise lookup.unknown_property(name)
     value = parse_value(definition, text)

@@ -26,7 +26,7 @@ def validate_topic_configs(
     Raises:
         ConfigError: The topic must be refused with INVALID_CONFIG and this text.
     """
-    from klamm.broker.config.log_defaults import topic_log_config
+    from klamm.broker.config.log_defaults import check_together, topic_log_config
     from klamm.broker.config.server_config import ServerConfig
 
     for name, text in overrides.items():
@@ -42,7 +42,7 @@ def validate_topic_configs(
         value = parse_value(definition, text)
         if definition.supported is not None and value_text(value) not in definition.supported:
             raise ConfigError(f"{name}={shown(text)} is not supported: klamm has no tiered storage")
-    topic_log_config(server if server is not None else ServerConfig(), texts)
+    check_together(topic_log_config(server if server is not None else ServerConfig(), texts))
 
 
 def _suggestion(name: str) -> str:

@@ -72,6 +72,12 @@ class Groups(CoordinatorService[GroupShard]):
         self._orphans_wanted.set()
         yield from self.on_topics_changed(names)
 
+    def reconfigure(self) -> None:
+        """The settings of the broker have changed."""
+        self.settings = group_settings(self.broker.config)
+        for shard in self._shards.values():
+            shard.coordinator.reconfigure(self.settings)
+
     # --- what handlers ask ---
 
     def call(

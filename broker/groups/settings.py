@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from klamm.broker.config import ServerConfig
-from klamm.broker.metadata.image import MetadataImage
+from klamm.broker.metadata.image import MetadataImage, ResourceType
 from klamm.coordinator.settings import GroupSettings
 
-GROUP_RESOURCE = 32
 MINUTE_MS = 60_000
 
 
@@ -46,7 +45,7 @@ def group_configs(image: MetadataImage, config: ServerConfig, group_id: str) -> 
             config.group_consumer_max_assignment_interval_ms,
         ),
     }
-    given = image.resource_configs(GROUP_RESOURCE, group_id)
+    given = image.resource_configs(ResourceType.GROUP, group_id)
     return {
         name: min(max(int(text), limits[name][0]), limits[name][1])
         for name, text in given.items()

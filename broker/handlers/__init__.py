@@ -30,6 +30,7 @@ from klamm.wire.schema import Message
 SERVED = (
     "add_offsets_to_txn",
     "add_partitions_to_txn",
+    "alter_configs",
     "alter_partition_reassignments",
     "alter_replica_log_dirs",
     "api_versions",
@@ -53,6 +54,7 @@ SERVED = (
     "fetch",
     "find_coordinator",
     "heartbeat",
+    "incremental_alter_configs",
     "init_producer_id",
     "join_group",
     "leave_group",

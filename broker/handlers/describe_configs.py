@@ -15,7 +15,6 @@ topics) is refused, because every reply is bounded.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,8 +26,10 @@ from klamm.broker.config.describe import (
     describe_topic,
 )
 from klamm.broker.config.entry import ConfigEntry
-from klamm.broker.config.errors import ConfigError, shown
+from klamm.broker.config.errors import ConfigError
 from klamm.broker.config.loggers import describe_loggers
+from klamm.broker.metadata.image import ResourceType
+from klamm.broker.metadata.resources import check_broker_id, check_named
 from klamm.broker.metadata.topics import Refused, check_topic_name
 from klamm.broker.replies import Steps
 from klamm.broker.steps import Stepwise, collect, run_inline
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
 
 API_KEY = 32
 VERSIONS = (1, 4)
-
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
 ENTRIES_MAX = 200_000
 TOO_MUCH = f"The reply would have more than {ENTRIES_MAX} entries; ask for fewer resources at once."
@@ -149,40 +148,25 @@ def broker_logger(name: str, broker: Broker) -> Sequence[ConfigEntry]:
 
 def client_metrics(name: str, broker: Broker) -> Sequence[ConfigEntry]:
     check_named(name, "client metrics subscription")
-    return describe_client_metrics(stored_configs(CLIENT_METRICS, name, broker))
+    return describe_client_metrics(stored_configs(ResourceType.CLIENT_METRICS, name, broker))
 
 
 def group(name: str, broker: Broker) -> Sequence[ConfigEntry]:
     check_named(name, "group")
-    return describe_group(broker.config, stored_configs(GROUP, name, broker))
+    return describe_group(broker.config, stored_configs(ResourceType.GROUP, name, broker))
 
 
 DESCRIBERS: Mapping[int, Callable[[str, Broker], Sequence[ConfigEntry]]] = {
-    TOPIC: topic,
-    BROKER: one_broker_or_all,
-    BROKER_LOGGER: broker_logger,
-    CLIENT_METRICS: client_metrics,
-    GROUP: group,
+    ResourceType.TOPIC: topic,
+    ResourceType.BROKER: one_broker_or_all,
+    ResourceType.BROKER_LOGGER: broker_logger,
+    ResourceType.CLIENT_METRICS: client_metrics,
+    ResourceType.GROUP: group,
 }
 
 
 def stored_configs(resource_type: int, name: str, broker: Broker) -> Mapping[str, str]:
     return broker.metadata.image.resource_configs(resource_type, name)
-
-
-def check_named(name: str, what: str) -> None:
-    if not name:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"The name of the {what} is empty.")
-
-
-def check_broker_id(name: str, node_id: int) -> None:
-    """Numbers as Java reads them: a sign and leading zeros are fine, spaces are not."""
-    if not re.fullmatch(r"[+-]?\d{1,100}", name):
-        raise Refused(ErrorCode.INVALID_REQUEST, f"{shown(name)!r} is not the id of a broker.")
-    if int(name) != node_id:
-        raise Refused(
-            ErrorCode.INVALID_REQUEST, f"This is broker {node_id}; ask {shown(name)} itself."
-        )
 
 
 def refusal(

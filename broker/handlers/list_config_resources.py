@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from klamm.broker.metadata.image import ResourceType
 from klamm.broker.replies import Steps
 from klamm.broker.steps import collect
 from klamm.wire.errors import ErrorCode
@@ -29,18 +30,15 @@ if TYPE_CHECKING:
 API_KEY = 74
 VERSIONS = (0, 1)
 
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-EVERY_TYPE = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
-
 
 def handle(
     request: ListConfigResourcesRequest, context: RequestContext
 ) -> Steps[ListConfigResourcesResponse]:
     if context.api_version == 0:
-        wanted = {CLIENT_METRICS}
+        wanted = {int(ResourceType.CLIENT_METRICS)}
     else:
-        wanted = set(request.resource_types or EVERY_TYPE)
-    if not wanted.issubset(EVERY_TYPE):
+        wanted = set(request.resource_types or ResourceType)
+    if not wanted.issubset(ResourceType):
         return error_response(request, ErrorCode.UNSUPPORTED_VERSION)
     response = ListConfigResourcesResponse()
     for resource_type in sorted(wanted):
@@ -53,9 +51,9 @@ def handle(
 
 def names(resource_type: int, broker: Broker) -> Iterable[str]:
     image = broker.metadata.image
-    if resource_type == TOPIC:
+    if resource_type == ResourceType.TOPIC:
         return list(image.topics)
-    if resource_type in (BROKER, BROKER_LOGGER):
+    if resource_type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
         return [str(broker.node_id)]
     return image.configured(resource_type)
 

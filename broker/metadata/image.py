@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,8 +37,6 @@ from klamm.wire.messages.stored.metadata import (
     ZkMigrationStateRecord,
 )
 
-TOPIC_RESOURCE = 2
-BROKER_RESOURCE = 4
 NO_CONFIGS: Mapping[str, str] = {}
 # In a PartitionChangeRecord: the leader stays as it is.
 NO_LEADER_CHANGE = -2
@@ -45,6 +44,16 @@ NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE = -1
 # Of a leader that has all that was committed.
 RECOVERED = 0
+
+
+class ResourceType(enum.IntEnum):
+    """What has configs, by its number in the config APIs and records."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
 
 
 @dataclass(slots=True)
@@ -101,11 +110,11 @@ class MetadataImage:
         return self.topics.get(name)
 
     def topic_configs(self, name: str) -> Mapping[str, str]:
-        return self._configs.get((TOPIC_RESOURCE, name), NO_CONFIGS)
+        return self._configs.get((ResourceType.TOPIC, name), NO_CONFIGS)
 
     def broker_configs(self, node_id: str) -> Mapping[str, str]:
         """Dynamic settings of one broker, or of all of them (the empty name)."""
-        return self._configs.get((BROKER_RESOURCE, node_id), NO_CONFIGS)
+        return self._configs.get((ResourceType.BROKER, node_id), NO_CONFIGS)
 
     def resource_configs(self, resource_type: int, name: str) -> Mapping[str, str]:
         """What is stored for any kind of resource, by its number in the config APIs."""
@@ -193,7 +202,7 @@ class MetadataImage:
             del names[topic.name]
             if not names:
                 del self._unified_names[unified(topic.name)]
-        self._configs.pop((TOPIC_RESOURCE, topic.name), None)
+        self._configs.pop((ResourceType.TOPIC, topic.name), None)
 
     def _config(self, record: ConfigRecord) -> None:
         key = (record.resource_type, record.resource_name)

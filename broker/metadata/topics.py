@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
-from klamm.broker.metadata.image import TOPIC_RESOURCE, MetadataImage, TopicState
+from klamm.broker.metadata.image import MetadataImage, ResourceType, TopicState
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.stored.metadata import (
     ConfigRecord,
@@ -195,7 +195,9 @@ def topic_records(
     """The records that make a topic, in Kafka's order: topic, configs, partitions."""
     yield TopicRecord(name=name, topic_id=topic_id)
     for key, value in configs.items():
-        yield ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=value)
+        yield ConfigRecord(
+            resource_type=ResourceType.TOPIC, resource_name=name, name=key, value=value
+        )
     yield from partition_records(topic_id, 0, replicas, directory)
 
 

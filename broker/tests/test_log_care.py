@@ -71,7 +71,9 @@ def segment_files(broker: RunningBroker, topic: str) -> list[str]:
 
 def test_retention_by_size_moves_the_start_and_removes_the_files() -> None:
     with running_broker(properties=EAGER) as broker, RawClient(broker) as client:
-        configs = {**SEGMENT, "retention.bytes": "2000", "file.delete.delay.ms": "0"}
+        # The records are old, and this is not about their age.
+        configs = {"retention.bytes": "2000", "retention.ms": "-1", "file.delete.delay.ms": "0"}
+        configs |= SEGMENT
         create_topic(client, "topic", configs=configs)
         for _ in range(20):
             assert produce_to(client, "topic", keyed(b"key", b"x" * 400)).error_code == 0

@@ -7,6 +7,7 @@ import pytest
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.ports import Client
 from klamm.coordinator.records import RECORD_TYPES
+from klamm.coordinator.settings import GroupSettings
 from klamm.coordinator.tests.groups import SUBSCRIPTION, Coordinated, codes, drain
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.consumer_group_heartbeat import (
@@ -221,3 +222,11 @@ def test_who_waits_hears_that_the_coordinator_goes(world: Coordinated) -> None:
     world.coordinator.on_unloaded()
     assert [response.error_code for response in parked] == [ErrorCode.NOT_COORDINATOR]
     assert world.timers.remaining_ms() == {}
+
+
+def test_other_settings_count_from_the_next_request_on(world: Coordinated) -> None:
+    joined = consumer_heartbeat(world)
+    assert joined.heartbeat_interval_ms == GroupSettings().group_consumer_heartbeat_interval_ms
+    world.coordinator.reconfigure(GroupSettings(group_consumer_heartbeat_interval_ms=1234))
+    again = consumer_heartbeat(world, epoch=joined.member_epoch)
+    assert again.heartbeat_interval_ms == 1234

@@ -71,9 +71,21 @@ def test_quotas_exist_at_run_time_only() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("no.such.setting", "1"), ("max.connections", "many"), ("log.retention.ms", "0")],
+    [
+        ("max.connections", "many"),
+        ("log.retention.ms", "0"),
+        ("config.providers", "file"),
+        ("listener.name.plaintext.max.connections", "5"),
+    ],
 )
 def test_a_setting_that_cannot_be_is_refused_at_run_time_too(name: str, value: str) -> None:
     config = load(None, {})
     assert refusal(config.with_dynamic, {name: value}, {}) is not None
     assert refusal(config.with_dynamic, {}, {name: value}) is not None
+
+
+@pytest.mark.parametrize("name", ["no.such.setting", "", "listener.name.plaintext.no.such.setting"])
+def test_a_name_that_no_table_has_is_kept_at_run_time_only(name: str) -> None:
+    config = load(None, {})
+    assert config.with_dynamic({}, {name: "1"}).given == {name: "1"}
+    assert refusal(load, None, {name: "1"}) is not None

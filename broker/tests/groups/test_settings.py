@@ -11,9 +11,9 @@ import pytest
 from klamm.broker import broker as broker_module
 from klamm.broker.config import load
 from klamm.broker.features import FINALIZED_FEATURES, GROUP_VERSION
-from klamm.broker.groups.settings import GROUP_RESOURCE, group_configs, group_settings
+from klamm.broker.groups.settings import group_configs, group_settings
 from klamm.broker.groups.topics import MetadataTopics
-from klamm.broker.metadata.image import MetadataImage
+from klamm.broker.metadata.image import MetadataImage, ResourceType
 from klamm.broker.testing import RunningBroker, running_broker
 from klamm.broker.tests.raw_client import RawClient
 from klamm.coordinator.settings import GroupSettings
@@ -73,7 +73,7 @@ def test_the_config_of_a_group_is_moved_into_the_limits(given: str, used: int) -
     ):
         image.replay(
             ConfigRecord(
-                resource_type=GROUP_RESOURCE, resource_name=group_id, name=key, value=value
+                resource_type=ResourceType.GROUP, resource_name=group_id, name=key, value=value
             )
         )
     config = load(None, {})
