@@ -159,7 +159,7 @@ def _serve(options: argparse.Namespace) -> int:
                 nursery.start_soon(_stop_on_signal, broker, signals)
                 try:
                     await broker.serve(bound, announce)
-                except (BrokerHaltedError, ConfigError, StorageError, OSError) as error:
+                except (BrokerHaltedError, StorageError, OSError) as error:
                     failure = error
                 nursery.cancel_scope.cancel()
         if failure is not None:

@@ -17,9 +17,9 @@ from klamm.log.errors import StorageError
 from klamm.wire.messages.stored.metadata import PartitionChangeRecord
 
 if TYPE_CHECKING:
-    from klamm.log.partition_log import PartitionLog
     from klamm.broker.broker import Broker
     from klamm.broker.metadata.image import PartitionState, TopicState
+    from klamm.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from klamm.broker import controller
-from klamm.broker.config import ConfigError
 from klamm.broker.testing import RunningBroker, running_broker
 from klamm.broker.tests.alterations import (
     BROKER,
@@ -24,6 +23,7 @@ from klamm.broker.tests.alterations import (
 from klamm.broker.tests.raw_client import RawClient, batch, create_topic, delete_topic, produce_to
 from klamm.broker.tests.test_metadata_restart import every_way_to_end
 from klamm.broker.tests.watched_fs import WatchedFileSystem
+from klamm.log.errors import InconsistentDirectoryError
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.alter_configs import (
     AlterableConfig,
@@ -160,7 +160,7 @@ def test_a_file_that_contradicts_what_is_stored(tmp_path: Path) -> None:
         assert alter(client, BROKER, NODE_ID, {"message.max.bytes": "2000000"}) == NONE
     smaller = {"socket.request.max.bytes": "1500000"}
     with (
-        pytest.raises(ConfigError, match=r"message\.max\.bytes=2000000"),
+        pytest.raises(InconsistentDirectoryError, match=r"message\.max\.bytes=2000000"),
         running_broker(tmp_path / "data", smaller),
     ):
         pass

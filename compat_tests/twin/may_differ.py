@@ -63,6 +63,8 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     "create_topics": {"topics[].error_message": both_or_neither},
     "delete_topics": {"responses[].error_message": both_or_neither},
     "create_partitions": {"results[].error_message": both_or_neither},
+    "alter_configs": {"responses[].error_message": both_or_neither},
+    "incremental_alter_configs": {"responses[].error_message": both_or_neither},
     "describe_configs": {"results[].error_message": both_or_neither},
     "describe_log_dirs": {
         "results[].log_dir": anything,

@@ -53,6 +53,26 @@ SAMPLES: Mapping[str, Plain] = {
             {"resource_type": 2, "resource_name": NOWHERE, "configuration_keys": ["retention.ms"]}
         ]
     },
+    "alter_configs": {
+        "resources": [
+            {
+                "resource_type": 2,
+                "resource_name": NOWHERE,
+                "configs": [{"name": "retention.ms", "value": "5"}],
+            }
+        ],
+        "validate_only": True,
+    },
+    "incremental_alter_configs": {
+        "resources": [
+            {
+                "resource_type": 2,
+                "resource_name": NOWHERE,
+                "configs": [{"name": "retention.ms", "config_operation": 0, "value": "5"}],
+            }
+        ],
+        "validate_only": True,
+    },
     "describe_log_dirs": {"topics": [{"topic": NOWHERE, "partitions": [0]}]},
     "describe_producers": {"topics": [{"name": NOWHERE, "partition_indexes": [0]}]},
     "alter_partition_reassignments": {
@@ -150,6 +170,8 @@ _FLEXIBLE_SINCE = {
     "delete_topics": 4,
     "init_producer_id": 2,
     "describe_configs": 4,
+    "alter_configs": 2,
+    "incremental_alter_configs": 1,
     "describe_log_dirs": 2,
     "offset_for_leader_epoch": 4,
     "describe_producers": 0,

@@ -187,8 +187,8 @@ NULLABLE_SINCE = {
 }
 
 
-# The session id.
-CHANGED_BYTES = {("fetch", 28): "D-005"}
+# The session id, and an operation.
+CHANGED_BYTES = {("fetch", 28): "D-005", ("incremental_alter_configs", 45): "D-051"}
 
 
 @newest_requests
