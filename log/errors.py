@@ -72,3 +72,11 @@ class DirectoryLockedError(StorageError):
 
 class InconsistentDirectoryError(StorageError):
     """The data directory belongs to another node or cluster, or is of a newer format."""
+
+
+class DirectoryOfflineError(StorageError):
+    """What is asked for is in a data directory that is not served."""
+
+
+class DuplicatePartitionError(StorageError):
+    """A partition is in several data directories, and nothing says which one is right."""

@@ -4,6 +4,7 @@
     <root>/<topic>-<partition>/                 one partition
     <root>/<topic>-<partition>.<id>-delete/     a partition that is being removed
     <root>/<topic>-<partition>.<id>-stray/      a partition that no topic owns
+    <root>/<topic>-<partition>.<id>-future/     a copy of a partition that moves to this directory
         %020d.log .index .timeindex .txnindex   one segment, named by its base offset
         %020d.snapshot                          producer state at that offset
         leader-epoch-checkpoint, partition.metadata
@@ -43,6 +44,8 @@ BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 # In the directory of the metadata log: the last election that its node knows of.
 QUORUM_STATE = "quorum-state"
 LOCK_FILE = ".lock"
+# Room that is kept back for the metadata log; klamm's own.
+RESERVE_FILE = ".klamm-reserve"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 
 DIRECTORY_NAME_MAX = 255
@@ -52,6 +55,7 @@ _SEGMENT_FILE = re.compile(
 )
 _SNAPSHOT_FILE = re.compile(r"([0-9]{20})\.snapshot(\.deleted)?")
 _METADATA_SNAPSHOT_FILE = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
+_FUTURE_DIRECTORY = re.compile(r"([a-zA-Z0-9._-]+)-([0-9]+)\.[0-9a-f]{32}-future")
 _PARTITION_DIRECTORY = re.compile(r"([a-zA-Z0-9._-]+)-([0-9]+)")
 
 
@@ -98,12 +102,20 @@ def parse_partition_directory(name: str) -> tuple[str, int] | None:
     return match[1], int(match[2])
 
 
+def parse_future_directory(name: str) -> tuple[str, int] | None:
+    """Return (topic, partition) of a copy that was not finished; None for other directories."""
+    match = _FUTURE_DIRECTORY.fullmatch(name)
+    if match is None:
+        return None
+    return match[1], int(match[2])
+
+
 def renamed_directory(topic: str, partition: int, unique: str, suffix: str) -> str:
     """Return the name under which a partition waits to be removed, or to be looked at.
 
     Args:
         unique: a random id without dashes, so that a topic made and deleted again does not collide.
-        suffix: DELETE_DIRECTORY_SUFFIX or STRAY_DIRECTORY_SUFFIX.
+        suffix: DELETE_DIRECTORY_SUFFIX, STRAY_DIRECTORY_SUFFIX or FUTURE_DIRECTORY_SUFFIX.
     """
     full_suffix = f"-{partition}.{unique}{suffix}"
     return topic[: DIRECTORY_NAME_MAX - len(full_suffix)] + full_suffix

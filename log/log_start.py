@@ -11,13 +11,14 @@ afterwards.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from klamm.log.config import LogConfig
+from klamm.log.environment import LogEnvironment
 from klamm.log.errors import LogError
 from klamm.log.fs import DISK_FULL
 from klamm.log.layout import LOG_START_CHECKPOINT
-from klamm.log.manager import LogManager
 from klamm.log.partition_log import PartitionLog
 from klamm.log.work import Work
 from klamm.wire.errors import ErrorCode
@@ -28,6 +29,15 @@ logger = logging.getLogger(__name__)
 HIGH_WATERMARK = -1
 
 Targets = Sequence[tuple[PartitionLog, int]]
+
+
+class LogKeeper(Protocol):
+    """Who writes the checkpoints of logs: a LogManager, or all LogDirectories of a broker."""
+
+    @property
+    def environment(self) -> LogEnvironment: ...
+
+    def checkpoint_writer(self, names: Sequence[str]) -> Callable[[], None]: ...
 
 
 def decide_log_start(offset: int, high_watermark: int, config: LogConfig) -> int:
@@ -51,7 +61,7 @@ def decide_log_start(offset: int, high_watermark: int, config: LogConfig) -> int
 
 
 def delete_records(
-    manager: LogManager, requests: Sequence[tuple[PartitionLog, int]]
+    keeper: LogKeeper, requests: Sequence[tuple[PartitionLog, int]]
 ) -> Work[list[int | LogError]]:
     """Delete the records before an offset from each log, with one checkpoint for all of them.
 
@@ -74,7 +84,7 @@ def delete_records(
             targets.append((log, target))
     if targets:
         try:
-            yield from move_log_starts(manager, targets)
+            yield from move_log_starts(keeper, targets)
         except OSError as error:
             if error.errno not in DISK_FULL:
                 raise
@@ -96,7 +106,7 @@ def _low_watermark(log: PartitionLog, target: int) -> int | LogError:
     return log.log_start_offset
 
 
-def move_log_starts(manager: LogManager, targets: Targets) -> Work[int]:
+def move_log_starts(keeper: LogKeeper, targets: Targets) -> Work[int]:
     """Let logs begin at offsets that are not above their high watermarks.
 
     A log that was deleted or truncated meanwhile is left alone.
@@ -111,15 +121,15 @@ def move_log_starts(manager: LogManager, targets: Targets) -> Work[int]:
         log.announce_log_start(offset)
     removed = 0
     try:
-        yield manager.checkpoint_writer((LOG_START_CHECKPOINT,))
+        yield keeper.checkpoint_writer((LOG_START_CHECKPOINT,))
     except OSError as error:
         if error.errno not in DISK_FULL:
             raise
         logger.warning("the disk is full; segments are removed before their checkpoint is written")
         _increment(targets)
         removed = sum(_remove_segments(log) for log, _ in targets)
-        yield manager.environment.deletions.all()
-        yield manager.checkpoint_writer((LOG_START_CHECKPOINT,))
+        yield keeper.environment.deletions.all()
+        yield keeper.checkpoint_writer((LOG_START_CHECKPOINT,))
     _increment(targets)
     return removed
 
@@ -132,6 +142,6 @@ def _increment(targets: Targets) -> None:
 
 
 def _remove_segments(log: PartitionLog) -> int:
-    if log.is_offline or log.cleaning is not None:
+    if log.is_offline or log.keeps_segments:
         return 0
     return log.remove_segments_below_log_start()

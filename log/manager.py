@@ -47,6 +47,7 @@ from klamm.log.layout import (
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     STRAY_DIRECTORY_SUFFIX,
+    parse_future_directory,
     parse_partition_directory,
     partition_directory,
     renamed_directory,
@@ -90,6 +91,9 @@ class LogManager:
         directory_id: the directory's own id.
         was_clean: whether the last run ended with `close`.
         environment: what the logs share.
+        failure: why the directory is offline; None while it is served.
+        on_failed: asked for when a disk error takes the whole directory offline. Without it a log
+            that fails goes offline alone, and the others of the directory are served.
     """
 
     def __init__(
@@ -108,6 +112,8 @@ class LogManager:
         self.cluster_id = properties.cluster_id
         self.directory_id = properties.directory_id
         self.was_clean = was_clean
+        self.failure: OSError | None = None
+        self.on_failed: Callable[[LogManager, OSError], None] | None = None
         self._fs = environment.fs
         self._lock = lock
         self.producer_id_expiration_ms = producer_id_expiration_ms
@@ -116,6 +122,8 @@ class LogManager:
         # opened or removed.
         self._unopened = checkpoints
         self._failed: set[TopicPartition] = set()
+        # Copies of partitions that an earlier run has not finished.
+        self.unfinished: dict[TopicPartition, list[str]] = {}
         # Snapshots are numbered, so that a slow thread never replaces a newer checkpoint.
         self._snapshots_taken = 0
         self._snapshots_written = dict.fromkeys(CHECKPOINT_FILES, 0)
@@ -134,11 +142,13 @@ class LogManager:
         cluster_id: str | None = None,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
         admit: Callable[[MetaProperties], None] = lambda _: None,
+        environment: LogEnvironment | None = None,
     ) -> "LogManager":
         """Take possession of a data directory, which is made when it is not there.
 
         Args:
             admit: raises a StorageError when the directory is to be left alone.
+            environment: what its logs share with those of other directories.
 
         Raises:
             DirectoryLockedError: another process uses it.
@@ -160,7 +170,7 @@ class LogManager:
             marker = f"{root}/{CLEAN_SHUTDOWN_FILE}"
             was_clean = fs.exists(marker)
             manager = cls(
-                LogEnvironment(fs),
+                environment or LogEnvironment(fs),
                 root,
                 lock,
                 properties,
@@ -169,6 +179,7 @@ class LogManager:
                 producer_id_expiration_ms=producer_id_expiration_ms,
             )
             manager.remove_deleted()
+            manager._find_unfinished()
             if was_clean:
                 # A marker that came back after a crash would hide it.
                 fs.remove(marker)
@@ -210,17 +221,22 @@ class LogManager:
             if exists:
                 found = read_partition_metadata(self._fs, f"{directory}/{PARTITION_METADATA}")
                 if found not in (topic_id, ZERO_UUID):
-                    self._set_aside(key, f"it is of topic id {encode_uuid(found)}")
+                    self.set_aside(*key, f"it is of topic id {encode_uuid(found)}")
                     exists = False
             log = self._open(key, topic_id, config, now_ms, exists=exists)
         except (StorageError, OSError):
             # What it was left in is for the next start to find out.
             self._failed.add(key)
             raise
+        self._adopt(key, log)
+        return log
+
+    def _adopt(self, key: TopicPartition, log: PartitionLog) -> None:
         self._failed.discard(key)
         self._forget_unopened(key)
         self._logs[key] = log
-        return log
+        if self.on_failed is not None:
+            log.on_disk_error = self.on_disk_error
 
     def _open(
         self,
@@ -230,6 +246,7 @@ class LogManager:
         now_ms: int,
         *,
         exists: bool,
+        clean: bool = False,
     ) -> PartitionLog:
         topic, partition = key
         directory = self._directory(topic, partition)
@@ -242,7 +259,7 @@ class LogManager:
             topic,
             partition,
             config,
-            clean=self.was_clean or not exists,
+            clean=clean or self.was_clean or not exists,
             checkpoints=Checkpoints(
                 log_start_offset=self._unopened[LOG_START_CHECKPOINT].get(key, 0),
                 recovery_point=self._unopened[RECOVERY_POINT_CHECKPOINT].get(key, 0),
@@ -256,6 +273,16 @@ class LogManager:
         if log.topic_id != topic_id:
             log.set_topic_id(topic_id)
         return log
+
+    def _find_unfinished(self) -> None:
+        for name in self._fs.list_directories(self.root):
+            key = parse_future_directory(name)
+            if key is not None:
+                self.unfinished.setdefault(key, []).append(name)
+
+    def has(self, topic: str, partition: int) -> bool:
+        """Whether there is a directory of that partition, open or not."""
+        return self._fs.exists(self._directory(topic, partition))
 
     def _directory(self, topic: str, partition: int) -> str:
         return f"{self.root}/{partition_directory(topic, partition)}"
@@ -308,14 +335,60 @@ class LogManager:
             key = parse_partition_directory(name)
             if key is None or key in known or key in self._logs:
                 continue
-            renamed.append(self._set_aside(key, "it belongs to no topic"))
+            renamed.append(self.set_aside(*key, "it belongs to no topic"))
         return renamed
 
-    def _set_aside(self, key: TopicPartition, reason: str) -> str:
+    def set_aside(self, topic: str, partition: int, reason: str) -> str:
+        """Rename the directory of a partition that is not open; return its new name."""
+        key = (topic, partition)
         new_name = self._rename(*key, STRAY_DIRECTORY_SUFFIX)
         self._forget_unopened(key)
         logger.warning("%s is set aside as %s: %s", partition_directory(*key), new_name, reason)
         return new_name
+
+    # --- moves, see future.py ---
+
+    def expect(self, source: PartitionLog, recovery_point: int) -> None:
+        """Let the checkpoints tell of a log that is about to come here."""
+        key = (source.topic, source.partition)
+        self._unopened[LOG_START_CHECKPOINT][key] = source.log_start_to_checkpoint
+        self._unopened[RECOVERY_POINT_CHECKPOINT][key] = recovery_point
+        self._unopened[HIGH_WATERMARK_CHECKPOINT][key] = source.high_watermark
+        if source.cleaner_offset is not None:
+            self._unopened[CLEANER_OFFSET_CHECKPOINT][key] = source.cleaner_offset
+
+    def adopt(self, directory: str, source: PartitionLog, now_ms: int) -> PartitionLog:
+        """Give a finished and closed copy of a log the partition's own name, and open it."""
+        key = (source.topic, source.partition)
+        self.expect(source, source.log_end_offset)
+        self._fs.rename(directory, self._directory(*key))
+        try:
+            log = self._open(key, source.topic_id, source.config, now_ms, exists=True, clean=True)
+        except BaseException:
+            # By its name it would be taken for the log, which goes on elsewhere.
+            self._fs.rename(self._directory(*key), directory)
+            raise
+        log.on_renamed()
+        self._adopt(key, log)
+        return log
+
+    def put_away(self, directory: str) -> None:
+        """Leave the directory of a copy that is not needed any more to `remove_deleted`."""
+        name = directory.rpartition("/")[2]
+        key = parse_future_directory(name)
+        assert key is not None
+        self._forget_unopened(key)
+        new_name = renamed_directory(*key, uuid4().hex, DELETE_DIRECTORY_SUFFIX)
+        self._fs.rename(directory, f"{self.root}/{new_name}")
+
+    def take_unfinished(self) -> list[TopicPartition]:
+        """Put the copies away that an earlier run has not finished; return what they were of."""
+        keys = list(self.unfinished)
+        for names in self.unfinished.values():
+            for name in names:
+                self.put_away(f"{self.root}/{name}")
+        self.unfinished.clear()
+        return keys
 
     # --- checkpoints ---
 
@@ -378,6 +451,22 @@ class LogManager:
             is_written = any(key in written for written in self._written_partitions.values())
         if is_written:
             self.write_checkpoints()
+
+    # --- failure ---
+
+    def fail(self, error: OSError) -> None:
+        """Take the whole directory offline, until the next start. May run in any thread."""
+        assert self.on_failed is not None, "this directory can't be spared"
+        if self.failure is None:
+            self.failure = error
+            for log in list(self._logs.values()):
+                log.is_offline = True
+            self.on_failed(self, error)
+
+    def on_disk_error(self, error: OSError) -> None:
+        """A log of this directory can't be read or written."""
+        if self.on_failed is not None:
+            self.fail(error)
 
     # --- the end ---
 

@@ -65,6 +65,7 @@ class PartitionLog(ReadableLog):
         cleaner_offset: compaction has come to here; None when it never ran.
         cleaning: the compaction that is under way, which alone takes segments out of the log then.
         is_uncleanable: a compaction failed; no other is tried in this run.
+        is_moving: it is being copied to another directory (future.py).
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class PartitionLog(ReadableLog):
         self.cleaner_offset: int | None = None
         self.cleaning: Cancellation | None = None
         self.is_uncleanable = False
+        self.is_moving = False
         self._announced_log_start = 0
         self._environment = environment
         self._snapshots = loaded.snapshots
@@ -102,9 +104,19 @@ class PartitionLog(ReadableLog):
         return self._active
 
     @property
+    def root(self) -> str:
+        """The data directory that the log is in."""
+        return self.directory.rpartition("/")[0]
+
+    @property
     def is_deleted(self) -> bool:
         """Whether the directory has been renamed away; another log may have its name."""
         return self._unsynced.is_deleted
+
+    @property
+    def keeps_segments(self) -> bool:
+        """Whether somebody reads its segments who must not miss any."""
+        return self.is_moving or self.cleaning is not None
 
     def update_config(self, config: LogConfig) -> None:
         """Obey another configuration from the next operation on."""
@@ -261,11 +273,11 @@ class PartitionLog(ReadableLog):
         """
         if error.errno not in NO_DESCRIPTORS:
             if error.errno not in DISK_FULL:
-                self.is_offline = True
+                self.fail(error)
             try:
                 self._active.restore_size()
-            except OSError:
-                self.is_offline = True
+            except OSError as second:
+                self.fail(second)
         return LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"write failed: {error.strerror}")
 
     # --- roll ---
@@ -447,6 +459,23 @@ class PartitionLog(ReadableLog):
         self._forget_state_above(self.log_end_offset, now_ms)
         return True
 
+    def first_batch_offset(self) -> int:
+        """Return where the batch begins that holds the log start.
+
+        Raises:
+            LogError: KAFKA_STORAGE_ERROR, the disk fails.
+        """
+        try:
+            return self._batch_start(self.log_start_offset)
+        except OSError as error:
+            raise self._refuse_read_after(error) from error
+
+    def skip_to(self, offset: int, now_ms: int) -> None:
+        """Let the next record have this offset, as in the log that this one follows."""
+        assert offset > self.log_end_offset
+        self._roll_at(offset, now_ms)
+        self.log_end_offset = offset
+
     def _batch_start(self, offset: int) -> int:
         """Return the base offset of the batch that holds offset; offset itself without one."""
         index = self.segments.floor_index(offset)
@@ -537,13 +566,13 @@ class PartitionLog(ReadableLog):
         Raises:
             LogError: KAFKA_STORAGE_ERROR, the disk refuses; the log is offline.
         """
-        assert self.cleaning is None, "compaction reads them"
+        assert not self.keeps_segments, "somebody reads them"
         try:
             return self._remover.remove_below(
                 self.log_start_offset, self.config.file_delete_delay_ms, segments_max
             )
         except OSError as error:
-            self.is_offline = True
+            self.fail(error)
             raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"removal failed: {error}") from error
 
     def snapshot_sync(self, offset: int) -> Callable[[], None]:
@@ -576,7 +605,7 @@ class PartitionLog(ReadableLog):
         try:
             self._remover.finish_swap(new, originals, self.config.file_delete_delay_ms)
         except OSError as error:
-            self.is_offline = True
+            self.fail(error)
             raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"swap failed: {error}") from error
 
     def set_topic_id(self, topic_id: UUID) -> None:
@@ -592,9 +621,15 @@ class PartitionLog(ReadableLog):
         self.topic_id = topic_id
         self._unsynced.add_directory()
 
+    def on_renamed(self) -> None:
+        """The directory has another name now, which the next sync makes durable, too."""
+        self._unsynced.add_directory()
+
     def on_deleted(self) -> None:
         """Let go of everything: the directory has been or is being renamed away."""
         self._unsynced.is_deleted = True
         self.is_offline = True
+        # Whoever still reads it may find that its files are gone: the disk is well.
+        self.on_disk_error = lambda error: None
         self._environment.deletions.forget(self.directory)
         self.close_files()

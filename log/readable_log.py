@@ -1,6 +1,6 @@
 """What a log holds, for those who read it: batches, offsets by time, epochs, watermarks."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from klamm.log.config import LogConfig
@@ -35,6 +35,7 @@ class ReadableLog:
         high_watermark: readers see nothing at or above it. Never decreases, except by truncation.
         is_offline: a write or read of the disk failed in a way that leaves the files unknown;
             appends are refused until a restart recovers the log.
+        on_disk_error: told of it; other logs of the same disk may have to go offline, too.
     """
 
     def __init__(self, topic: str, partition: int, config: LogConfig, loaded: LoadedLog) -> None:
@@ -48,6 +49,7 @@ class ReadableLog:
         self.log_end_offset = loaded.log_end_offset
         self.high_watermark = loaded.high_watermark
         self.is_offline = False
+        self.on_disk_error: Callable[[OSError], None] = _nobody_listens
 
     def __repr__(self) -> str:
         return (
@@ -160,5 +162,14 @@ class ReadableLog:
         # A slow reader may find that its segment was deleted meanwhile; the log is well.
         is_deleted = str(error.filename).endswith(DELETED_SUFFIX)
         if error.errno not in NO_DESCRIPTORS and not is_deleted:
-            self.is_offline = True
+            self.fail(error)
         return LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"read failed: {error.strerror}")
+
+    def fail(self, error: OSError) -> None:
+        """Go offline until a restart recovers the log."""
+        self.is_offline = True
+        self.on_disk_error(error)
+
+
+def _nobody_listens(error: OSError) -> None:
+    pass

@@ -26,8 +26,7 @@ from typing import NamedTuple, Protocol
 from klamm.log.clock_jumps import ClockJumps
 from klamm.log.config import LogConfig
 from klamm.log.fs import DISK_FULL
-from klamm.log.log_start import move_log_starts
-from klamm.log.manager import LogManager
+from klamm.log.log_start import LogKeeper, move_log_starts
 from klamm.log.partition_log import PartitionLog
 from klamm.log.work import Work
 
@@ -127,8 +126,8 @@ def decide(
 class Retention:
     """Retention of the logs of one data directory."""
 
-    def __init__(self, manager: LogManager) -> None:
-        self._manager = manager
+    def __init__(self, keeper: LogKeeper) -> None:
+        self._keeper = keeper
         self._clock_jumps = ClockJumps()
 
     def may_run(self, wall_ms: int, monotonic_ms: int) -> bool:
@@ -141,13 +140,13 @@ class Retention:
     def delete_old_segments(self, log: PartitionLog, now_ms: int) -> Work[Removed]:
         """Make one run over one log.
 
-        A log that is being compacted is left alone, as Kafka does; the next run will come.
+        A log that is being compacted or moved is left alone, as Kafka does; the next run will come.
 
         Raises:
             LogError: KAFKA_STORAGE_ERROR, the disk refuses; the log is offline.
             OSError: the log can't be rolled, or the checkpoint not written.
         """
-        if log.is_offline or log.cleaning is not None:
+        if log.is_offline or log.keeps_segments:
             return Removed()
         decision = decide(
             log.segments,
@@ -164,14 +163,14 @@ class Retention:
             count, start = count - 1, log.segments.active.base_offset
         removed = 0
         if start > log.log_start_offset:
-            removed = yield from move_log_starts(self._manager, [(log, start)])
+            removed = yield from move_log_starts(self._keeper, [(log, start)])
         if log.log_start_offset < start:
             # It was deleted or truncated meanwhile.
             return Removed(removed)
         if start > log.recovery_point:
             # The producers that it tells of have no other trace when these segments are gone.
             yield log.snapshot_sync(start)
-        while removed < count and not log.is_offline and log.cleaning is None:
+        while removed < count and not log.is_offline and not log.keeps_segments:
             step = min(SEGMENTS_PER_STEP, count - removed)
             if log.remove_segments_below_log_start(step) < step:
                 break

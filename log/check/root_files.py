@@ -21,6 +21,7 @@ from klamm.log.layout import (
     LOG_START_CHECKPOINT,
     META_PROPERTIES,
     RECOVERY_POINT_CHECKPOINT,
+    RESERVE_FILE,
     TEMPORARY_SUFFIX,
 )
 
@@ -31,7 +32,7 @@ CHECKPOINTS = (
     CLEANER_OFFSET_CHECKPOINT,
 )
 # Read by nobody once the metadata log has begun.
-_OTHERS = frozenset({LOCK_FILE, BOOTSTRAP_CHECKPOINT})
+_OTHERS = frozenset({LOCK_FILE, BOOTSTRAP_CHECKPOINT, RESERVE_FILE})
 _CLEAN_SHUTDOWN_VERSION = 0
 
 TopicPartition = tuple[str, int]

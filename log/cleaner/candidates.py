@@ -64,7 +64,7 @@ def choose(logs: Iterable[PartitionLog], now_ms: int) -> LogToClean | None:
         if log.config.compacts
         and not log.is_offline
         and not log.is_uncleanable
-        and log.cleaning is None
+        and not log.keeps_segments
         and len(log.segments) > 1
     )
     return max(

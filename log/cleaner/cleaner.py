@@ -34,7 +34,7 @@ from klamm.log.cleaner.plan import make_plan
 from klamm.log.errors import LogError
 from klamm.log.fs import DISK_FULL, NO_DESCRIPTORS
 from klamm.log.layout import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
-from klamm.log.manager import LogManager
+from klamm.log.log_start import LogKeeper
 from klamm.log.partition_log import PartitionLog
 from klamm.log.work import Work
 
@@ -62,9 +62,9 @@ class Cleaner:
     """
 
     def __init__(
-        self, manager: LogManager, throttle: Throttle, config: CleanerConfig | None = None
+        self, keeper: LogKeeper, throttle: Throttle, config: CleanerConfig | None = None
     ) -> None:
-        self._manager = manager
+        self._keeper = keeper
         self._throttle = throttle
         self.config = config or CleanerConfig()
 
@@ -99,7 +99,7 @@ class Cleaner:
             log.cleaning = None
         if not log.is_deleted:
             try:
-                yield partial(remove_leftovers, self._manager.environment.fs, log.directory)
+                yield partial(remove_leftovers, self._keeper.environment.fs, log.directory)
             except OSError as error:
                 logger.warning("leftovers of a compaction in %s: %s", log.directory, error)
         return None
@@ -125,7 +125,7 @@ class Cleaner:
         self, candidate: LogToClean, now_ms: int, cancellation: Cancellation
     ) -> Work[CleanerStats]:
         log = candidate.log
-        fs = self._manager.environment.fs
+        fs = self._keeper.environment.fs
         stats = CleanerStats()
         pace = Pace(self._throttle, cancellation)
         first_dirty_offset = candidate.first_dirty_offset
@@ -139,7 +139,7 @@ class Cleaner:
             copier = Copier(fs, plan, key_map, pace, stats)
             yield copier.prepare
             # So recovery reads nothing again that has been compacted, except at its end.
-            yield self._manager.checkpoint_writer((RECOVERY_POINT_CHECKPOINT,))
+            yield self._keeper.checkpoint_writer((RECOVERY_POINT_CHECKPOINT,))
             for group in copier.groups:
                 cleaned: CleanedSegment = yield partial(copier.copy, group)
                 _check(log, cancellation)
@@ -150,7 +150,7 @@ class Cleaner:
             yield partial(fs.sync_directory, log.directory)
             _check(log, cancellation)
             log.cleaner_offset = first_dirty_offset = copier.end_offset
-            yield self._manager.checkpoint_writer((CLEANER_OFFSET_CHECKPOINT,))
+            yield self._keeper.checkpoint_writer((CLEANER_OFFSET_CHECKPOINT,))
         return stats
 
 
