@@ -146,7 +146,7 @@ def _serve(options: argparse.Namespace) -> int:
             logger.info("also listening on %s:%d (%s)", listener.host, listener.port, listener.name)
         logger.info(
             "data in %s: %d topics, %d partitions",
-            broker.logs.root,
+            ", ".join(broker.logs.roots),
             len(broker.metadata.image.topics),
             broker.metadata.image.partition_count,
         )
@@ -166,7 +166,7 @@ def _serve(options: argparse.Namespace) -> int:
             # Raised here, it does not come in a group of exceptions.
             raise failure
 
-    directory = config.log_dirs[0]
+    directory = config.metadata_log_dir
     try:
         with short_collections():
             trio.run(run)

@@ -1,6 +1,6 @@
 """One broker: its parts, the order in which they start, and the order in which they stop.
 
-Start: addresses bound · data directory locked · metadata replayed · logs opened and recovered ·
+Start: addresses bound · data directories locked · metadata replayed · logs opened and recovered ·
 listening. Stop: no new connections and requests · what is under way ends · connections closed ·
 logs closed and marked clean. A failed sync, or a broken invariant of the log, halts: nothing is
 written or answered any more, and the next start recovers from what is on disk.
@@ -22,6 +22,7 @@ from klamm.broker.config import Listener as Address
 from klamm.broker.connection import Connection
 from klamm.broker.controller import Controller
 from klamm.broker.descriptors import descriptors_max, log_files_max
+from klamm.broker.directory_moves import DirectoryMoves
 from klamm.broker.dispatch import Dispatcher
 from klamm.broker.features import FINALIZED_FEATURES
 from klamm.broker.fetch_session import FetchSessionCache
@@ -38,9 +39,11 @@ from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.partitions import Partitions
 from klamm.broker.producer_ids import ProducerIds
 from klamm.broker.reactor import Reactor
+from klamm.broker.reserve import Reserve
 from klamm.broker.steps import StepRunner
 from klamm.broker.timers import Timers
 from klamm.broker.transactions.service import Transactions
+from klamm.log.directories import LogDirectories
 from klamm.log.fs import DISK_FULL, FileSystem, OsFileSystem
 from klamm.log.manager import NO_BROKER_EPOCH, LogManager
 from klamm.log.meta_properties import MetaProperties
@@ -122,9 +125,10 @@ class Broker:
         with ExitStack() as cleanup:
             for _, sock in bound:
                 cleanup.callback(sock.close)
-            self.logs = LogManager.open(
+            self.logs = LogDirectories.open(
                 self._fs,
-                self.config.log_dirs[0],
+                self.config.log_dirs,
+                metadata_root=self.config.metadata_log_dir,
                 node_id=self.node_id,
                 now_ms=self.clock.now_ms(),
                 producer_id_expiration_ms=self.config.producer_id_expiration_ms,
@@ -147,15 +151,15 @@ class Broker:
                 logger.critical("halting: %s", reason)
                 raise BrokerHaltedError(reason) from error
 
-    def _admit(self, properties: MetaProperties) -> None:
+    def _admit(self, _: MetaProperties) -> None:
         """Read the metadata, before anything in the directory is touched.
 
         Raises:
             InconsistentDirectoryError: klamm can't go on with it.
         """
-        root = self.config.log_dirs[0]
+        root = self.config.metadata_log_dir
         self.metadata = MetadataStore(self._fs, root)
-        admit(self.metadata, root, self.node_id, {properties.directory_id})
+        admit(self.metadata, root, self.node_id)
         image = self.metadata.image
         what = "the broker's settings"
         try:
@@ -168,11 +172,13 @@ class Broker:
 
     def _load(self) -> None:
         now_ms = self.clock.now_ms()
-        log = self.logs.open_partition(
+        log = self.logs.metadata.open_partition(
             METADATA_TOPIC, 0, METADATA_TOPIC_ID, METADATA_LOG_CONFIG, now_ms
         )
         self.cluster_id = self.logs.cluster_id
-        self.metadata.lead(log, self.node_id, self.logs.directory_id, now_ms)
+        self.reserve = Reserve(self._fs, self.logs.metadata.root)
+        self.reserve.fill()
+        self.metadata.lead(log, self.node_id, self.logs.metadata.directory_id, now_ms)
         if self.metadata.is_new:
             self.metadata.append_and_replay(self._first_records(), now_ms)
         missing = self._missing_features()
@@ -240,6 +246,11 @@ class Broker:
                 self.groups = Groups(self, nursery)
                 self.transactions = Transactions(self, nursery)
                 self.log_care = LogCare(self, nursery)
+                self.moves = DirectoryMoves(self, nursery)
+                token = trio.lowlevel.current_trio_token()
+                self.logs.on_failed = lambda directory: token.run_sync_soon(
+                    self._on_directory_failed, directory
+                )
                 self.listeners = [Listener(address.name, sock, self) for address, sock in bound]
                 nursery.start_soon(self.timers.run)
                 nursery.start_soon(self.reactor.run)
@@ -251,6 +262,7 @@ class Broker:
                 self.groups.start()
                 self.transactions.start()
                 self.log_care.start()
+                self.moves.start()
                 on_ready()
                 await self._stop.wait()
                 await self._end_what_is_under_way()
@@ -287,6 +299,19 @@ class Broker:
             self.log_care.stop()
             self._nursery.cancel_scope.cancel()
 
+    def _on_directory_failed(self, directory: LogManager) -> None:
+        """A log directory is offline until the next start: so are the partitions in it."""
+        if not self.logs.online:
+            self.halt("no log directory is left")
+            return
+        lost = [one for one in self.partitions if directory.get(one.topic, one.index) is one.log]
+        self.moves.on_directory_failed(directory)
+        for partition in lost:
+            self.partitions.take_offline(partition)
+            self.groups.on_partition_offline(partition)
+            self.transactions.on_partition_offline(partition)
+        self._nursery.start_soon(self.controller.resign, lost)
+
     # --- what runs in the background ---
 
     async def _checkpoint_regularly(self) -> None:
@@ -317,6 +342,7 @@ class Broker:
     async def _remove_deleted(self) -> None:
         try:
             await trio.to_thread.run_sync(self.logs.remove_deleted)
+            await trio.to_thread.run_sync(self.reserve.fill)
         except OSError as error:
             # They are out of the way under another name; the next start tries again.
             logger.error("files of deleted partitions can't be removed: %s", error)

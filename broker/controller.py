@@ -18,7 +18,8 @@ import trio
 from klamm.broker.config import ConfigError, ServerConfig, validate_topic_configs
 from klamm.broker.config.loggers import set_level
 from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, InternalTopic, offsets_topic
-from klamm.broker.loading import open_partition
+from klamm.broker.leadership import resignation
+from klamm.broker.loading import lead_partition, open_log
 from klamm.broker.metadata.configs import Alteration, ConfigPlan
 from klamm.broker.metadata.image import MetadataImage
 from klamm.broker.metadata.topics import (
@@ -30,9 +31,12 @@ from klamm.broker.metadata.topics import (
     choose_replicas,
     topic_records,
 )
+from klamm.broker.partition import Partition
+from klamm.broker.placement import Placement
 from klamm.broker.reconfiguration import put_into_force
 from klamm.broker.steps import Stepwise
 from klamm.broker.transactions.state_topic import TRANSACTION_STATE_TOPIC, transaction_state_topic
+from klamm.log.errors import LogError
 from klamm.wire.errors import ErrorCode
 from klamm.wire.schema import Message
 
@@ -66,6 +70,7 @@ class Controller:
         self._broker = broker
         # Held from the decision to the commit, so that no two decisions rest on the same image.
         self.lock = trio.Lock()
+        self.placement = Placement(broker)
 
     @property
     def image(self) -> MetadataImage:
@@ -75,6 +80,11 @@ class Controller:
     def brokers(self) -> list[int]:
         """The brokers that can hold replicas."""
         return [self._broker.node_id]
+
+    @property
+    def brokers_for_new(self) -> list[int]:
+        """Those that take new ones: none while all their log directories are cordoned."""
+        return self.brokers if self.placement.is_possible else []
 
     def plan_topic(
         self,
@@ -98,11 +108,11 @@ class Controller:
             assignments,
             default_partitions=broker.config.num_partitions,
             default_replication_factor=broker.config.default_replication_factor,
-            brokers=self.brokers,
+            brokers=self.brokers_for_new,
         )
         given = {key: value for key, value in (configs or {}).items() if value is not None}
         topic_id = new_topic_id()
-        records = topic_records(name, topic_id, replicas, given, broker.logs.directory_id)
+        records = topic_records(name, topic_id, replicas, given, self.placement.next)
         return NewTopic(name, topic_id, replicas, given, records)
 
     async def auto_create(self, names: Iterable[str]) -> None:
@@ -164,6 +174,7 @@ class Controller:
         assert self.lock.locked(), "decide and commit under one lock"
         broker = self._broker
         await broker.metadata.commit(records, broker.flusher, broker.steps, broker.clock.now_ms())
+        self.placement.on_committed()
 
     async def create_topics(self, topics: Mapping[str, Iterable[Message]]) -> None:
         """Commit the records of new topics and make their logs."""
@@ -173,28 +184,56 @@ class Controller:
     async def open_partitions(self, names: Iterable[str]) -> None:
         """Make and lead the partitions of topics that are not led yet."""
         names = list(names)
-        await self._broker.steps.run(self._open(names))
+        refused = await self._broker.steps.run(self._open(names))
+        if refused:
+            await self.commit(refused)
         self._broker.transactions.lead_new_partitions()
         await self._broker.steps.run(self._broker.groups.on_topics_changed(names))
 
-    def _open(self, names: Iterable[str]) -> Stepwise[None]:
+    def _open(self, names: Iterable[str]) -> Stepwise[list[Message]]:
+        """Open what is not led; return the records that say what can't be."""
+        refused: list[Message] = []
+        broker = self._broker
         for name in names:
             topic = self.image.topics[name]
             for state in topic.partitions:
-                if self._broker.partitions.get(name, state.index) is None:
-                    open_partition(self._broker, topic, state)
+                if broker.partitions.get(name, state.index) is None:
+                    log = open_log(broker, topic, state)
+                    lead_partition(broker, topic, state, log)
+                    if log is None:
+                        refused += resignation(topic, state)
                 yield None
+        return refused
+
+    async def resign(self, partitions: Iterable[Partition]) -> None:
+        """Say that partitions whose directory is offline have no leader any more."""
+        async with self.lock:
+            records: list[Message] = []
+            for partition in partitions:
+                topic = self.image.topics_by_id.get(partition.topic_id)
+                if topic is not None:
+                    records += resignation(topic, topic.partitions[partition.index])
+            if records:
+                await self.commit(records)
 
     async def delete_topics(self, records: Iterable[Message], topic_ids: Iterable[UUID]) -> None:
         """Commit the removal, then forget the partitions and remove their files."""
         topic_ids = list(topic_ids)
         names = [self.image.topics_by_id[topic_id].name for topic_id in topic_ids]
-        await self.commit(records)
+        records = list(records)
+        try:
+            await self.commit(records)
+        except LogError:
+            # A full disk: this is what makes room again.
+            if not self._broker.reserve.release():
+                raise
+            await self.commit(records)
         for topic_id in topic_ids:
             for name, index in self._broker.partitions.remove_topic(topic_id):
                 self._broker.logs.delete_partition(name, index)
                 await trio.lowlevel.checkpoint()
         self._broker.transactions.resign_if_deleted()
+        self._broker.moves.on_deleted()
         await self._broker.steps.run(self._broker.groups.on_topics_deleted(names))
         self._broker.remove_deleted_soon()
 

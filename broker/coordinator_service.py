@@ -90,6 +90,11 @@ class CoordinatorService(ABC, Generic[ShardT]):
         if shard.state is ShardState.ACTIVE:
             await self.after_load(shard)
 
+    def on_partition_offline(self, partition: Partition) -> None:
+        """What a partition holds is not served until its log can be read again."""
+        if partition.topic_id == self._topic_id:
+            self._shards.pop(partition.index).close()
+
     def resign_if_deleted(self) -> None:
         """The topic itself may be among those that have just been deleted."""
         topic = self.broker.metadata.image.topics.get(self._topic)

@@ -28,6 +28,7 @@ from klamm.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
+    from klamm.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 
@@ -68,9 +69,13 @@ class CoordinatorShard(ABC):
     def __init__(self, broker: Broker, partition: Partition, codec: int = 0) -> None:
         self._broker = broker
         self._partition = partition
-        self._log = partition.log
         self._codec = codec
         self.state = ShardState.LOADING
+
+    @property
+    def _log(self) -> PartitionLog:
+        # Another one after the partition has moved to another directory.
+        return self._partition.log
 
     def __repr__(self) -> str:
         return f"{self._partition.topic}-{self._partition.index}"

@@ -161,6 +161,8 @@ class FetchRead:
         parameters = self._parameters
         if partition.deleted:
             raise LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.is_offline:
+            raise LogError(ErrorCode.KAFKA_STORAGE_ERROR)
         if not parameters.is_consumer:
             # There is no other replica: whoever claims to be one is not in the assignment.
             raise LogError(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -82,7 +82,8 @@ class Flusher:
 
     def _scheduled_sync(self, log: PartitionLog) -> None:
         self._scheduled.discard(log)
-        self.sync_soon(log)
+        if not log.is_offline:
+            self.sync_soon(log)
 
     @property
     def is_idle(self) -> bool:

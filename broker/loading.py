@@ -9,17 +9,18 @@ from uuid import UUID
 
 from klamm.broker.config import ServerConfig, topic_log_config
 from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, with_room_for_groups
-from klamm.broker.metadata.image import NO_RECOVERY_CHANGE, RECOVERED
+from klamm.broker.leadership import resignation, succession
 from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.partition import Partition
 from klamm.log.config import LogConfig
-from klamm.log.errors import StorageError
-from klamm.wire.messages.stored.metadata import PartitionChangeRecord
+from klamm.log.directories import UNASSIGNED
+from klamm.log.errors import DuplicatePartitionError, StorageError
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
     from klamm.broker.metadata.image import PartitionState, TopicState
     from klamm.log.partition_log import PartitionLog
+    from klamm.wire.schema import Message
 
 logger = logging.getLogger(__name__)
 
@@ -32,68 +33,55 @@ PROGRESS_S = 5.0
 
 
 def open_partitions(broker: Broker) -> None:
-    """Open every partition; one that is damaged stays offline, and the others are served.
+    """Open every partition; one that is damaged or whose directory is offline stays offline, and
+    the others are served.
 
-    After an unclean stop each partition gets a new leader epoch: what was acknowledged without
-    a sync may be gone, and consumers that have read further find that out by the epoch (KIP-320).
-    So do those that Apache Kafka has left without a leader, as it does when it stops.
+    Raises:
+        DuplicatePartitionError: nobody knows which of two copies is the right one.
     """
     image = broker.metadata.image
-    elections = [
-        _election(topic, state, broker.node_id)
-        for topic in image.topics.values()
-        for state in topic.partitions
-        if not broker.logs.was_clean or not _is_led(state, broker.node_id)
-    ]
-    if elections:
-        broker.metadata.append_and_replay(elections, broker.clock.now_ms())
     shown_at = time.monotonic()
-    count = 0
+    opened: list[tuple[TopicState, PartitionState, PartitionLog | None]] = []
     for topic in image.topics.values():
         for state in topic.partitions:
-            open_partition(broker, topic, state)
-            count += 1
+            opened.append((topic, state, open_log(broker, topic, state)))
             if time.monotonic() > shown_at + PROGRESS_S:
                 shown_at = time.monotonic()
-                logger.info("opened %d of %d partitions", count, image.partition_count)
-    known = {
-        (topic.name, state.index) for topic in image.topics.values() for state in topic.partitions
-    }
+                logger.info("opened %d of %d partitions", len(opened), image.partition_count)
+    changes: list[Message] = []
+    for topic, state, log in opened:
+        if log is None or log.is_offline:
+            changes += resignation(topic, state)
+        else:
+            home = broker.logs.holder_of(log)
+            changes += succession(
+                *(topic, state, broker.node_id, home.directory_id), was_clean=home.was_clean
+            )
+    if changes:
+        broker.metadata.append_and_replay(changes, broker.clock.now_ms())
+    for topic, state, log in opened:
+        lead_partition(broker, topic, state, log)
+    known = {(topic.name, state.index) for topic, state, _ in opened}
     broker.logs.set_aside_strays(known | {(METADATA_TOPIC, 0)})
 
 
-def _is_led(state: PartitionState, node_id: int) -> bool:
-    return state.leader == node_id and state.isr == [node_id] and not state.leader_recovery_state
-
-
-def _election(topic: TopicState, state: PartitionState, node_id: int) -> PartitionChangeRecord:
-    """What makes the only replica the leader, and in sync with itself."""
-    return PartitionChangeRecord(
-        partition_id=state.index,
-        topic_id=topic.topic_id,
-        leader=node_id,
-        isr=None if state.isr == [node_id] else [node_id],
-        leader_recovery_state=RECOVERED if state.leader_recovery_state else NO_RECOVERY_CHANGE,
-        eligible_leader_replicas=[] if state.eligible_leader_replicas else None,
-        last_known_elr=[] if state.last_known_elr else None,
-    )
-
-
-def open_partition(broker: Broker, topic: TopicState, state: PartitionState) -> None:
-    """Open or make the log of a partition and lead it; where the disk refuses, it is offline."""
+def open_log(broker: Broker, topic: TopicState, state: PartitionState) -> PartitionLog | None:
+    """Open or make the log of a partition; None where the disk refuses."""
     config = log_config(broker, topic.name)
+    assigned = state.directories[0] if state.directories else UNASSIGNED
     try:
         log = broker.logs.open_partition(
-            topic.name, state.index, topic.topic_id, config, broker.clock.now_ms()
+            topic.name, state.index, topic.topic_id, config, broker.clock.now_ms(), assigned
         )
+    except DuplicatePartitionError:
+        raise
     except (StorageError, OSError) as error:
         logger.error("partition %s-%d stays offline: %s", topic.name, state.index, error)
-        broker.partitions.add_offline(topic.name, topic.topic_id, state.index)
-        return
+        return None
     configure_producers(log, broker.config)
     # This is the only replica: all that it has is committed.
     log.advance_high_watermark(log.log_end_offset)
-    broker.partitions.add(Partition(log, topic.topic_id, state.leader_epoch))
+    return log
 
 
 def configure_producers(log: PartitionLog, server: ServerConfig) -> None:
@@ -106,3 +94,13 @@ def log_config(broker: Broker, topic: str) -> LogConfig:
     """What the logs of a topic have to obey."""
     config = topic_log_config(broker.config, broker.metadata.image.topic_configs(topic))
     return with_room_for_groups(config) if topic == OFFSETS_TOPIC else config
+
+
+def lead_partition(
+    broker: Broker, topic: TopicState, state: PartitionState, log: PartitionLog | None
+) -> None:
+    """Serve a partition, or say from now on that it is offline."""
+    if log is None or log.is_offline:
+        broker.partitions.add_offline(topic.name, topic.topic_id, state.index)
+    else:
+        broker.partitions.add(Partition(log, topic.topic_id, state.leader_epoch))

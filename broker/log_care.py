@@ -3,8 +3,9 @@
 What to do is decided in `log/`; here is when it is done. Only one log is cared for at a time, in
 turns with the event loop and in one thread: nobody waits for it, and it shall not be felt.
 
-A full disk is no reason to stop: the next run goes on. Any other refusal of the disk halts the
-broker where it could leave files in a state that nobody knows, as everywhere else.
+A full disk is no reason to stop: the next run goes on. Any other refusal of a disk takes its
+directory offline, or halts the broker if that is the directory of the metadata log: files could be
+in a state that nobody knows.
 """
 
 from __future__ import annotations
@@ -12,23 +13,27 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
 from klamm.broker.config import ServerConfig
-from klamm.broker.steps import StepRunner
+from klamm.broker.steps import StepRunner, Stepwise
 from klamm.log.cleaner.cleaner import Cleaner, CleanerConfig
 from klamm.log.cleaner.pace import Throttle
+from klamm.log.directories import PASSING
 from klamm.log.errors import LogError
 from klamm.log.fs import DISK_FULL
 from klamm.log.retention import Retention
+from klamm.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
     from klamm.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # Files are removed `file.delete.delay.ms` after they left their log, and up to this much later.
 REMOVAL_INTERVAL_S = 1.0
@@ -92,7 +97,7 @@ class LogCare:
         try:
             await care()
         except OSError as error:
-            if error.errno in DISK_FULL:
+            if error.errno in DISK_FULL or self._broker.logs.blame(error):
                 logger.warning("the logs can't be looked after: %s", error)
             else:
                 self._broker.halt(f"the logs can't be looked after: {error}")
@@ -106,12 +111,24 @@ class LogCare:
         if not self._retention.may_run(clock.now_ms(), _monotonic_ms()):
             return
         for log in self._user_logs():
-            has_more = True
-            while has_more and not self._stopped:
-                removed = await self._steps.run(
-                    self._retention.delete_old_segments(log, clock.now_ms())
-                )
-                has_more = removed.has_more
+            try:
+                await self._delete_from(log)
+            except LogError as error:
+                logger.error("%s-%d is offline: %s", log.topic, log.partition, error)
+            except OSError as error:
+                if error.errno not in DISK_FULL:
+                    raise
+                # That of another log may be what makes room.
+                logger.warning("old segments of %s-%d stay: %s", log.topic, log.partition, error)
+
+    async def _delete_from(self, log: PartitionLog) -> None:
+        clock = self._broker.clock
+        has_more = True
+        while has_more and not self._stopped:
+            removed = await self._look_after(
+                log, self._retention.delete_old_segments(log, clock.now_ms())
+            )
+            has_more = removed.has_more
 
     async def compact(self) -> None:
         """Compact one log after the other until none is due."""
@@ -121,10 +138,25 @@ class LogCare:
             if candidate is None:
                 return
             log = candidate.log
-            stats = await self._steps.run(self._cleaner.clean(candidate, clock.now_ms()))
+            stats = await self._look_after(log, self._cleaner.clean(candidate, clock.now_ms()))
             if stats is None:
                 return
             logger.info("%s-%d compacted: %s", log.topic, log.partition, stats)
+
+    async def _look_after(self, log: PartitionLog, work: Stepwise[T]) -> T:
+        """Work on one log. An error of its disk takes its directory offline, where that may go.
+
+        Raises:
+            LogError: KAFKA_STORAGE_ERROR, the log is offline.
+            OSError: the disk is full, or the broker can't do without it.
+        """
+        try:
+            return await self._steps.run(work)
+        except OSError as error:
+            if error.errno in PASSING or not self._broker.logs.can_spare(log):
+                raise
+            log.fail(error)
+            raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     async def remove_files(self) -> None:
         """Remove the files whose time has come."""

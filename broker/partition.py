@@ -25,7 +25,16 @@ class Parked(Protocol):
 class Partition:
     """One partition led by this broker."""
 
-    __slots__ = ("deleted", "index", "leader_epoch", "log", "parked", "topic", "topic_id")
+    __slots__ = (
+        "deleted",
+        "index",
+        "is_offline",
+        "leader_epoch",
+        "log",
+        "parked",
+        "topic",
+        "topic_id",
+    )
 
     def __init__(self, log: PartitionLog, topic_id: UUID, leader_epoch: int) -> None:
         self.topic = log.topic
@@ -34,6 +43,7 @@ class Partition:
         self.log = log
         self.leader_epoch = leader_epoch
         self.deleted = False
+        self.is_offline = False
         # Insertion order is kept, so that the fetch that has waited longest wakes first.
         self.parked: dict[Parked, None] = {}
 
@@ -102,6 +112,11 @@ class Partition:
         if offset >= self.log.log_end_offset:
             return self.leader_epoch
         return self.log.leader_epoch_of(offset)
+
+    def take_offline(self) -> None:
+        """The disk has gone: whoever is parked here has to hear of it."""
+        self.is_offline = True
+        self._wake()
 
     def delete(self) -> None:
         """The topic has gone: whoever is parked here has to hear of it."""

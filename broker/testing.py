@@ -44,7 +44,7 @@ class RunningBroker:
 
     Args:
         data_dir: its data directory, kept; without one a temporary directory is used and removed.
-        properties: Kafka's property names and values.
+        properties: Kafka's property names and values. `log.dirs` names several directories.
         fs: where its files are, for a disk that fails; the real one when not given.
 
     Attributes:
@@ -63,7 +63,7 @@ class RunningBroker:
         self.data_dir = Path(data_dir or self._temporary or "")
         self._properties = dict(properties or {})
         self._properties.setdefault("listeners", "PLAINTEXT://127.0.0.1:0")
-        self._properties["log.dirs"] = str(self.data_dir)
+        self._properties.setdefault("log.dirs", str(self.data_dir))
         self._fs = fs
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()

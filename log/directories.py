@@ -169,6 +169,16 @@ class LogDirectories:
     def cluster_id(self) -> str:
         return self.metadata.cluster_id
 
+    @property
+    def producer_id_expiration_ms(self) -> int:
+        """Of the logs that are opened from now on."""
+        return self.metadata.producer_id_expiration_ms
+
+    @producer_id_expiration_ms.setter
+    def producer_id_expiration_ms(self, value: int) -> None:
+        for directory in self._opened:
+            directory.producer_id_expiration_ms = value
+
     def find(self, directory_id: UUID) -> LogManager | None:
         """The directory with that id, if it is online."""
         return next((one for one in self.online if one.directory_id == directory_id), None)

@@ -119,10 +119,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "metadata.log.dir",
         ConfigType.STRING,
         None,
-        (
-            "Directory of the metadata log; klamm keeps it in the first log directory, so that "
-            "only this one or none may be named."
-        ),
+        ("Directory of the metadata log; without it the first of log.dirs."),
     ),
     Definition(
         "metadata.log.segment.bytes",

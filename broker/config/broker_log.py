@@ -43,7 +43,6 @@ DEFINITIONS: tuple[Definition, ...] = (
         ConfigType.LIST,
         "",
         "Log directories that get no new partitions.",
-        ignored="klamm has one log directory.",
         valid=ListOf(),
         update=Update.PER_BROKER,
     ),

@@ -4,6 +4,7 @@ An attribute is Kafka's property name with underscores, and its default here is 
 tables (a test compares them), so that starting without a file needs no table at all.
 """
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -60,6 +61,8 @@ class ServerConfig(GroupCoordinatorConfig, TransactionCoordinatorConfig):
     max_request_partition_size_limit: int = 2000
 
     log_dirs: tuple[str, ...] = ("/tmp/klamm-logs",)
+    metadata_log_dir: str = "/tmp/klamm-logs"
+    cordoned_log_dirs: tuple[str, ...] = ()
     log_initial_task_delay_ms: int = 30_000
     log_retention_check_interval_ms: int = 300_000
     log_cleaner_enable: bool = True
@@ -114,7 +117,7 @@ class ServerConfig(GroupCoordinatorConfig, TransactionCoordinatorConfig):
 
 
 _DERIVED = {"listeners", "advertised_listeners", "log_dirs", "max_connections_per_ip_overrides"}
-_DERIVED |= {"log_defaults", "layers"}
+_DERIVED |= {"log_defaults", "layers", "metadata_log_dir"}
 PLAIN_ATTRIBUTES = frozenset(
     attribute.name for attribute in fields(ServerConfig) if attribute.name not in _DERIVED
 )
@@ -138,6 +141,7 @@ def build(layers: Layers) -> ServerConfig:
             attributes[attribute] = tuple(value) if isinstance(value, list) else value
     attributes["node_id"] = _node_id(values)
     attributes["log_dirs"] = _log_dirs(values)
+    attributes["metadata_log_dir"] = values.get("metadata.log.dir") or attributes["log_dirs"][0]
     attributes["max_connections_per_ip_overrides"] = _per_ip_overrides(values)
     bound, advertised = _listeners(values)
     attributes["listeners"], attributes["advertised_listeners"] = bound, advertised
@@ -205,18 +209,15 @@ def _node_id(values: Mapping[str, ConfigValue]) -> ConfigValue:
 def _log_dirs(values: Mapping[str, ConfigValue]) -> tuple[str, ...]:
     directories = values.get("log.dirs", values.get("log.dir", ["/tmp/klamm-logs"]))
     assert isinstance(directories, list)
-    # One line to lift when partitions can be spread over several directories: taking the first
-    # of them in silence would hide the data in the others.
-    if len(directories) > 1:
-        raise ConfigError("log.dirs names several directories; klamm keeps one, so name one")
     if any("\0" in directory for directory in directories):
         raise ConfigError("log.dirs has a zero byte in it, which no directory can; remove it")
-    metadata = values.get("metadata.log.dir")
-    if metadata is not None and metadata not in directories:
-        raise ConfigError(
-            f"metadata.log.dir={shown(str(metadata))} is not the log directory; remove it, "
-            "because klamm keeps the metadata log beside the others"
-        )
+    cordoned = values.get("cordoned.log.dirs", [])
+    assert isinstance(cordoned, list)
+    unknown = [one for one in cordoned if one not in directories and cordoned != ["*"]]
+    if unknown:
+        raise ConfigError(f"cordoned.log.dirs={shown(unknown[0])} is none of log.dirs; name those")
+    if len({os.path.abspath(directory) for directory in directories}) < len(directories):
+        raise ConfigError("log.dirs names a directory twice; name each once")
     return tuple(directories)
 
 

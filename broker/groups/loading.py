@@ -8,11 +8,11 @@ from functools import partial
 
 import trio
 
+from klamm.broker.partition import Partition
 from klamm.coordinator.ports import CoordinatorRecord
 from klamm.coordinator.records import UnknownRecordTypeError
 from klamm.log.errors import LogError, StorageError
 from klamm.log.open_files import FileSlice
-from klamm.log.partition_log import PartitionLog
 from klamm.wire.errors import WireError
 from klamm.wire.records.batch import read_batch_header
 from klamm.wire.records.record import iter_records
@@ -36,16 +36,17 @@ class LogReader:
 
     def __init__(
         self,
-        log: PartitionLog,
+        partition: Partition,
         decode: Callable[[bytes | None, bytes | None], CoordinatorRecord],
         *,
         bytes_at_once: int,
         decompressed_bytes_max: int,
         limiter: trio.CapacityLimiter,
     ) -> None:
-        self._log = log
+        # Its log is another one after it has moved to another directory.
+        self._partition = partition
         self._decode_record = decode
-        self._offset = log.log_start_offset
+        self._offset = partition.log.log_start_offset
         self._bytes_at_once = bytes_at_once
         self._decompressed_bytes_max = decompressed_bytes_max
         self._limiter = limiter
@@ -57,7 +58,7 @@ class LogReader:
         Raises:
             LoadError: see there.
         """
-        log = self._log
+        log = self._partition.log
         end = log.log_end_offset
         if self._offset >= end:
             return None

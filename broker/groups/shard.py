@@ -65,7 +65,7 @@ class GroupShard(CoordinatorShard):
     def reader(self) -> LogReader:
         config = self._broker.config
         return LogReader(
-            self._log,
+            self._partition,
             decode_coordinator_record,
             bytes_at_once=config.offsets_load_buffer_size,
             decompressed_bytes_max=config.klamm_decompressed_bytes_max,

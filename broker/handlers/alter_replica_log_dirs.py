@@ -2,21 +2,24 @@
 
 Versions 1-2.
 
-Promise: there is one log directory, and every partition is in it. A request that names it, under
-the path that DescribeLogDirs tells, finds everything in place; no other directory is found. Of
-several directories for one partition the last counts.
+Promise: a partition moves while it is written to and read, and a crash at any time leaves one good
+copy of it (`log/future.py`). The reply says that it begins to move; DescribeLogDirs tells how far
+it has come, and by which paths directories are named. To name the one where a partition is already
+stops its move. Of several directories for one partition the last counts.
 
 Version by version: 2 flexible.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
-from klamm.broker.log_directory import log_directory
+from klamm.broker.log_directory import find_directory
+from klamm.broker.placement import is_cordoned
 from klamm.broker.replies import Steps
 from klamm.broker.steps import Stepwise, run_inline
-from klamm.log.errors import LogError
+from klamm.log.errors import LogError, StorageError
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from klamm.broker.broker import Broker
     from klamm.broker.context import RequestContext
 
+logger = logging.getLogger(__name__)
+
 API_KEY = 34
 VERSIONS = (1, 2)
 
@@ -43,24 +48,39 @@ def handle(
     request: AlterReplicaLogDirsRequest, context: RequestContext
 ) -> Steps[AlterReplicaLogDirsResponse]:
     broker = context.broker
-    directory = log_directory(broker)
-    return (
-        yield from answer(
-            request, lambda topic, index, path: move(topic, index, path == directory, broker)
-        )
-    )
+
+    def code_of(topic: str, index: int, path: str) -> ErrorCode:
+        try:
+            move(topic, index, path, broker)
+        except LogError as error:
+            return error.code
+        except (StorageError, OSError) as error:
+            logger.error("%s-%d can't move to %s: %s", topic, index, path, error)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE
+
+    return (yield from answer(request, code_of))
 
 
-def move(topic: str, index: int, is_ours: bool, broker: Broker) -> ErrorCode:
+def move(topic: str, index: int, path: str, broker: Broker) -> None:
+    """Raises LogError, StorageError or OSError."""
     if len(f"{topic}-{index}") + FUTURE_SUFFIX_LENGTH > FILE_NAME_LENGTH_MAX:
-        return ErrorCode.INVALID_TOPIC_EXCEPTION
-    if not is_ours:
-        return ErrorCode.LOG_DIR_NOT_FOUND
-    try:
-        broker.partitions.find(topic, index)
-    except LogError as error:
-        return error.code
-    return ErrorCode.NONE
+        raise LogError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    target = find_directory(broker, path)
+    partition = broker.partitions.find(topic, index)
+    under_way = broker.moves.get(partition)
+    if under_way is not None:
+        if under_way.target is target:
+            return
+        broker.moves.cancel(partition)
+    if partition.log.root == target.root:
+        return
+    if broker.logs.has_offline:
+        # As in Kafka: the partition might be in one of those, too.
+        raise LogError(ErrorCode.KAFKA_STORAGE_ERROR)
+    if is_cordoned(target.root, broker.config):
+        raise LogError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    broker.moves.begin(partition, target)
 
 
 def error_response(

@@ -60,7 +60,6 @@ class Growth:
     def __init__(self, request: CreatePartitionsRequest, context: RequestContext) -> None:
         self._request = request
         self._controller = context.broker.controller
-        self._directory_id = context.broker.logs.directory_id
         self.results: list[CreatePartitionsTopicResult] = []
         self.records: list[PartitionRecord] = []
         self.topics: list[str] = []
@@ -93,12 +92,11 @@ class Growth:
             assignments = [assignment.broker_ids for assignment in topic.assignments]
         records_left = RECORDS_PER_REQUEST_MAX - len(self.records)
         replicas = plan_new_partitions(
-            existing, topic.count, assignments, self._controller.brokers, records_left
+            existing, topic.count, assignments, self._controller.brokers_for_new, records_left
         )
         assert existing is not None
-        return partition_records(
-            existing.topic_id, len(existing.partitions), replicas, self._directory_id
-        )
+        place = self._controller.placement.next
+        return partition_records(existing.topic_id, len(existing.partitions), replicas, place)
 
 
 def refusal(name: str, code: ErrorCode, message: str | None) -> CreatePartitionsTopicResult:

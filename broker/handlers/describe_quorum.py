@@ -71,7 +71,7 @@ def quorum(broker: Broker) -> ResponsePartitionData:
     now_ms = broker.clock.now_ms()
     voter = ReplicaState(
         replica_id=broker.node_id,
-        replica_directory_id=broker.logs.directory_id,
+        replica_directory_id=broker.logs.metadata.directory_id,
         log_end_offset=log.log_end_offset,
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,

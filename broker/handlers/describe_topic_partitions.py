@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from klamm.broker.authorized_operations import TOPIC_OPERATIONS
-from klamm.broker.metadata.image import PartitionState, TopicState
+from klamm.broker.metadata.image import NO_LEADER, PartitionState, TopicState
 from klamm.broker.metadata.topics import INTERNAL_TOPICS, unknown_topic_code
 from klamm.broker.replies import Steps
 from klamm.broker.steps import Stepwise, collect, run_inline
@@ -79,8 +79,9 @@ def known_topic(
             leader_epoch=state.leader_epoch,
             replica_nodes=state.replicas,
             isr_nodes=state.isr,
-            eligible_leader_replicas=[],
-            last_known_elr=[],
+            eligible_leader_replicas=state.eligible_leader_replicas,
+            last_known_elr=state.last_known_elr,
+            offline_replicas=state.replicas if state.leader == NO_LEADER else [],
         )
         for state in partitions
     )

@@ -2,7 +2,8 @@
 
 Versions 0-13.
 
-Promise: what is listed is led and writable. A topic that does not exist is made on the way when
+Promise: what is listed is led and writable, except what has no leader because its log directory is
+offline. A topic that does not exist is made on the way when
 both the request and `auto.create.topics.enable` allow it, and the reply shows it ready (Kafka
 answers LEADER_NOT_AVAILABLE once first).
 
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from klamm.broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from klamm.broker.metadata.image import MetadataImage, TopicState
+from klamm.broker.metadata.image import NO_LEADER, MetadataImage, TopicState
 from klamm.broker.metadata.topics import INTERNAL_TOPICS, unknown_topic_code
 from klamm.broker.replies import Steps
 from klamm.broker.steps import Stepwise, collect, run_inline
@@ -156,15 +157,17 @@ def known_topics(topics: list[TopicState]) -> Stepwise[list[MetadataResponseTopi
     for topic in topics:
         partitions = []
         for state in topic.partitions:
-            partitions.append(
-                MetadataResponsePartition(
-                    partition_index=state.index,
-                    leader_id=state.leader,
-                    leader_epoch=state.leader_epoch,
-                    replica_nodes=state.replicas,
-                    isr_nodes=state.isr,
-                )
+            partition = MetadataResponsePartition(
+                partition_index=state.index,
+                leader_id=state.leader,
+                leader_epoch=state.leader_epoch,
+                replica_nodes=state.replicas,
+                isr_nodes=state.isr,
             )
+            if state.leader == NO_LEADER:
+                partition.error_code = ErrorCode.LEADER_NOT_AVAILABLE
+                partition.offline_replicas = state.replicas
+            partitions.append(partition)
             yield None
         described.append(
             MetadataResponseTopic(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator
-from uuid import UUID
 
 from klamm.broker.features import SUPPORTED_FEATURES
 from klamm.broker.metadata.image import MetadataImage
@@ -17,16 +16,12 @@ from klamm.log.errors import InconsistentDirectoryError
 
 logger = logging.getLogger(__name__)
 
-# Kafka keeps the first hundred ids for itself; they name no directory.
-RESERVED_IDS = 100
 
-
-def admit(store: MetadataStore, root: str, node_id: int, directory_ids: Collection[UUID]) -> None:
+def admit(store: MetadataStore, root: str, node_id: int) -> None:
     """Check that klamm may go on with what was read.
 
     Args:
         root: the directory that it was read from.
-        directory_ids: the log directories that this node has.
 
     Raises:
         InconsistentDirectoryError: it must not.
@@ -42,7 +37,7 @@ def admit(store: MetadataStore, root: str, node_id: int, directory_ids: Collecti
         raise refused(
             root, f"its cluster has other nodes ({_listed(others)}), and klamm is alone in its own"
         )
-    reason = _refusal(image, node_id, directory_ids)
+    reason = _refusal(image, node_id)
     if reason is not None:
         raise refused(root, reason)
     if image.client_quotas:
@@ -56,7 +51,7 @@ def refused(root: str, reason: str) -> InconsistentDirectoryError:
     )
 
 
-def _refusal(image: MetadataImage, node_id: int, directory_ids: Collection[UUID]) -> str | None:
+def _refusal(image: MetadataImage, node_id: int) -> str | None:
     for name, level in image.features.items():
         first, last = SUPPORTED_FEATURES.get(name, (0, level))
         if level and not first <= level <= last:
@@ -69,19 +64,14 @@ def _refusal(image: MetadataImage, node_id: int, directory_ids: Collection[UUID]
     for what, found in guards.items():
         if found:
             return f"it is guarded by {len(found)} {what}, and klamm would serve it to everybody"
-    return next(_misplaced(image, node_id, directory_ids), None)
+    return next(_misplaced(image, node_id), None)
 
 
-def _misplaced(
-    image: MetadataImage, node_id: int, directory_ids: Collection[UUID]
-) -> Iterator[str]:
+def _misplaced(image: MetadataImage, node_id: int) -> Iterator[str]:
     for topic in image.topics.values():
         for state in topic.partitions:
             if state.replicas != [node_id]:
                 yield f"{topic.name}-{state.index} is on the nodes {_listed(state.replicas)}"
-            for directory in state.directories:
-                if directory.int >= RESERVED_IDS and directory not in directory_ids:
-                    yield f"{topic.name}-{state.index} is in another log directory"
 
 
 def _listed(nodes: Collection[int]) -> str:

@@ -44,6 +44,8 @@ NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE = -1
 # Of a leader that has all that was committed.
 RECOVERED = 0
+NO_LEADER = -1
+NOBODY: list[int] = []
 
 
 class ResourceType(enum.IntEnum):
@@ -100,6 +102,8 @@ class MetadataImage:
         self.scram_credentials: set[tuple[str, int]] = set()
         self.delegation_tokens: set[str] = set()
         self.client_quotas: set[tuple[object, ...]] = set()
+        # How many replicas are assigned to each log directory.
+        self.directory_sizes: dict[UUID, int] = {}
         # How many records have been replayed; two images with the same number are equal.
         self.version = 0
         self._configs: dict[tuple[int, str], dict[str, str]] = {}
@@ -158,14 +162,21 @@ class MetadataImage:
             record.partition_epoch,
             record.leader_recovery_state,
             list(record.directories),
-            list(record.eligible_leader_replicas or ()),
-            list(record.last_known_elr or ()),
+            record.eligible_leader_replicas or NOBODY,
+            record.last_known_elr or NOBODY,
         )
+        self._count(state.directories, 1)
         if state.index < len(partitions):
+            self._count(partitions[state.index].directories, -1)
             partitions[state.index] = state
         else:
             assert state.index == len(partitions), "partitions are numbered without gaps"
             partitions.append(state)
+
+    def _count(self, directories: list[UUID], change: int) -> None:
+        sizes = self.directory_sizes
+        for directory in directories:
+            sizes[directory] = sizes.get(directory, 0) + change
 
     def _partition_change(self, record: PartitionChangeRecord) -> None:
         state = self.topics_by_id[record.topic_id].partitions[record.partition_id]
@@ -179,11 +190,13 @@ class MetadataImage:
         if record.leader_recovery_state != NO_RECOVERY_CHANGE:
             state.leader_recovery_state = record.leader_recovery_state
         if record.directories is not None:
+            self._count(state.directories, -1)
+            self._count(record.directories, 1)
             state.directories = list(record.directories)
         if record.eligible_leader_replicas is not None:
-            state.eligible_leader_replicas = list(record.eligible_leader_replicas)
+            state.eligible_leader_replicas = record.eligible_leader_replicas
         if record.last_known_elr is not None:
-            state.last_known_elr = list(record.last_known_elr)
+            state.last_known_elr = record.last_known_elr
         state.partition_epoch += 1
 
     def _clear_elr(self, record: ClearElrRecord) -> None:
@@ -195,6 +208,8 @@ class MetadataImage:
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
         topic = self.topics_by_id.pop(record.topic_id)
+        for state in topic.partitions:
+            self._count(state.directories, -1)
         # The name may already belong to a newer topic.
         if self.topics.get(topic.name) is topic:
             del self.topics[topic.name]

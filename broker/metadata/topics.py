@@ -7,7 +7,7 @@ only the first one that fails.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from klamm.broker.metadata.image import MetadataImage, ResourceType, TopicState
@@ -190,19 +190,23 @@ def topic_records(
     topic_id: UUID,
     replicas: Sequence[Sequence[int]],
     configs: Mapping[str, str],
-    directory: UUID,
+    place: Callable[[], UUID],
 ) -> Iterator[TopicRecord | ConfigRecord | PartitionRecord]:
-    """The records that make a topic, in Kafka's order: topic, configs, partitions."""
+    """The records that make a topic, in Kafka's order: topic, configs, partitions.
+
+    Args:
+        place: says in which directory the next partition goes.
+    """
     yield TopicRecord(name=name, topic_id=topic_id)
     for key, value in configs.items():
         yield ConfigRecord(
             resource_type=ResourceType.TOPIC, resource_name=name, name=key, value=value
         )
-    yield from partition_records(topic_id, 0, replicas, directory)
+    yield from partition_records(topic_id, 0, replicas, place)
 
 
 def partition_records(
-    topic_id: UUID, first: int, replicas: Sequence[Sequence[int]], directory: UUID
+    topic_id: UUID, first: int, replicas: Sequence[Sequence[int]], place: Callable[[], UUID]
 ) -> Iterator[PartitionRecord]:
     for number, chosen in enumerate(replicas):
         yield PartitionRecord(
@@ -213,7 +217,7 @@ def partition_records(
             leader=chosen[0],
             leader_epoch=0,
             partition_epoch=0,
-            directories=[directory] * len(chosen),
+            directories=[place() for _ in chosen],
         )
 
 

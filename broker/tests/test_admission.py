@@ -60,10 +60,6 @@ REFUSED: dict[str, tuple[list[Message], str]] = {
     "tokens": ([TOKEN], "guarded by 1 delegation tokens"),
     "another broker": ([RegisterBrokerRecord(broker_id=7)], r"has other nodes \(7\)"),
     "more replicas": (partition([1, 2], UUID(int=0)), "topic-0 is on the nodes 1, 2"),
-    "another directory": (
-        partition([1], UUID(int=12345)),
-        "topic-0 is in another log directory",
-    ),
     "a newer Kafka": (
         [FeatureLevelRecord(name="metadata.version", feature_level=31)],
         "its metadata.version is 31, and klamm knows 30 to 30",

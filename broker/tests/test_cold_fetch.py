@@ -70,7 +70,7 @@ class ColdFileSystem(OsFileSystem):
 
 
 def segment_of(broker: RunningBroker, topic: str) -> str:
-    return f"{broker.broker.logs.root}/{topic}-0/00000000000000000000.log"
+    return f"{broker.data_dir}/{topic}-0/00000000000000000000.log"
 
 
 def test_what_is_not_in_memory_is_loaded_in_a_thread_before_it_is_sent(

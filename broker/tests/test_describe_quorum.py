@@ -51,7 +51,7 @@ def test_a_quorum_of_one(broker: RunningBroker, client: RawClient) -> None:
     assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (0, 1, 1)
     (voter,) = partition.current_voters
     assert voter.replica_id == 1
-    assert voter.replica_directory_id == broker.broker.logs.directory_id
+    assert voter.replica_directory_id == broker.broker.logs.metadata.directory_id
     assert voter.log_end_offset == partition.high_watermark > 0
     assert voter.last_caught_up_timestamp == voter.last_fetch_timestamp > 0
     assert partition.observers == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Any
 from uuid import UUID
 
@@ -33,7 +34,13 @@ from klamm.wire.messages.stored.metadata import (
     TopicRecord,
 )
 
-DIRECTORY = UUID(int=99)
+DIRECTORIES = [UUID(int=98), UUID(int=99)]
+
+
+def place() -> UUID:
+    return DIRECTORIES[0]
+
+
 NAMES = ["plain", "a.b", "a_b", "c.d.e", "c_d.e", "other"]
 
 
@@ -88,7 +95,7 @@ class Metadata(RuleBasedStateMachine):
         replicas = choose_replicas(
             partitions, 1, (), default_partitions=1, default_replication_factor=1, brokers=[1]
         )
-        self.commit(*topic_records(name, UUID(int=self.ids), replicas, configs, DIRECTORY))
+        self.commit(*topic_records(name, UUID(int=self.ids), replicas, configs, place))
         self.partitions[name] = partitions
         self.configs[name] = dict(configs)
 
@@ -112,7 +119,7 @@ class Metadata(RuleBasedStateMachine):
             return
         replicas = plan_new_partitions(topic, count, None, [1])
         first = len(topic.partitions)
-        self.commit(*partition_records(topic.topic_id, first, replicas, DIRECTORY))
+        self.commit(*partition_records(topic.topic_id, first, replicas, place))
         self.partitions[name] = count
 
     @precondition(lambda self: self.partitions)
@@ -139,6 +146,17 @@ class Metadata(RuleBasedStateMachine):
         )
         assert [state.leader_epoch for state in topic.partitions] == [epoch + 1 for epoch in before]
 
+    @precondition(lambda self: self.partitions)
+    @rule(data=st.data(), directory=st.sampled_from(DIRECTORIES))
+    def move(self, data: st.DataObject, directory: UUID) -> None:
+        name = data.draw(st.sampled_from(sorted(self.partitions)))
+        topic = self.image.topics[name]
+        moved = PartitionChangeRecord(
+            partition_id=0, topic_id=topic.topic_id, directories=[directory]
+        )
+        self.commit(moved)
+        assert topic.partitions[0].directories == [directory]
+
     @rule()
     def take_producer_ids(self) -> None:
         self.commit(
@@ -158,6 +176,13 @@ class Metadata(RuleBasedStateMachine):
         for topic in self.image.topics.values():
             assert self.image.topics_by_id[topic.topic_id] is topic
             assert [state.index for state in topic.partitions] == list(range(len(topic.partitions)))
+        held = [
+            directory
+            for topic in self.image.topics.values()
+            for state in topic.partitions
+            for directory in state.directories
+        ]
+        assert +Counter(self.image.directory_sizes) == Counter(held)
 
     def teardown(self) -> None:
         """A replay of the log gives the same image."""
@@ -173,8 +198,8 @@ TestMetadata.settings = settings(max_examples=settings().max_examples // 4, stat
 
 def test_a_topic_made_again_has_nothing_of_the_old_one() -> None:
     image = MetadataImage()
-    old = topic_records("topic", UUID(int=1), [[1]] * 3, {"a": "1"}, DIRECTORY)
-    new = topic_records("topic", UUID(int=2), [[1]], {}, DIRECTORY)
+    old = topic_records("topic", UUID(int=1), [[1]] * 3, {"a": "1"}, place)
+    new = topic_records("topic", UUID(int=2), [[1]], {}, place)
     for record in (*old, RemoveTopicRecord(topic_id=UUID(int=1)), *new):
         image.replay(record)
     assert image.topics["topic"].topic_id == UUID(int=2)

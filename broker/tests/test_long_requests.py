@@ -295,7 +295,7 @@ def large() -> Iterator[RawClient]:
     with running_broker(fs=MemoryFileSystem()) as broker, RawClient(broker) as client:
         image = broker.broker.metadata.image
         for name in NAMES[:10_000]:
-            for record in topic_records(name, uuid4(), [[1]], {}, UUID(int=1)):
+            for record in topic_records(name, uuid4(), [[1]], {}, lambda: UUID(int=1)):
                 image.replay(record)
         yield client
 

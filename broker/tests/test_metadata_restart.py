@@ -128,9 +128,7 @@ def test_a_crash_between_commit_and_the_making_of_partitions(
     with RawClient(broker) as client:
         with monkeypatch.context() as patch:
             # The commit is on disk; then the process ends.
-            patch.setattr(
-                controller, "open_partition", lambda *_: broker.broker.halt("crashed here")
-            )
+            patch.setattr(controller, "open_log", lambda *_: broker.broker.halt("crashed here"))
             topic = CreatableTopic(name="topic", num_partitions=3, replication_factor=1)
             client.send(CreateTopicsRequest(topics=[topic]))
             assert client.is_closed_by_peer()

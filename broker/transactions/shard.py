@@ -61,7 +61,7 @@ class TransactionShard(CoordinatorShard):
     def reader(self) -> LogReader:
         config = self._broker.config
         return LogReader(
-            self._log,
+            self._partition,
             decode_transaction_record,
             bytes_at_once=config.transaction_state_log_load_buffer_size,
             decompressed_bytes_max=config.klamm_decompressed_bytes_max,
