@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help serve test check unit bench micro long churn fuzz clean packages
+.PHONY: help serve test check unit bench bench-disk micro long churn fuzz clean packages
 
 PYTHON ?= python3
 export PYTHON
@@ -33,6 +33,9 @@ check: .venv/ready-for-tests ## the static checks: ruff, import contracts, mypy 
 
 unit: .venv/ready-for-tests ## the unit tests, which need neither Java nor kcat
 	$(BIN)/pytest $(UNITS) $(ARGS)
+
+bench-disk: packages .venv/ready-for-tests ## what depends on the disk: many partitions, long logs, compaction
+	$(BIN)/python -m benchmarks.disk $(ARGS)
 
 bench: packages .venv/ready-for-tests ## klamm and Apache Kafka side by side, at most ten minutes
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -82,7 +82,12 @@ class Server:
         self._admin: Any = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
         self._numbers = itertools.count(1)
 
-    def create_topic(self, partitions: int, durability: Durability = Durability.STOCK) -> str:
+    def create_topic(
+        self,
+        partitions: int,
+        durability: Durability = Durability.STOCK,
+        timeout_s: float = TOPIC_READY_TIMEOUT_S,
+    ) -> str:
         """A new topic, ready to be written to."""
         name = f"bench-{next(self._numbers)}"
         config = _TOPIC_CONFIGS[self.broker][durability]
@@ -91,7 +96,7 @@ class Server:
             self._admin.create_topics([wanted])[name].result(ADMIN_TIMEOUT_S)
         except Exception as problem:
             raise LoadError(f"no topic with {config or 'stock configs'}: {problem}") from problem
-        self._wait_until_writable(name, partitions)
+        self._wait_until_writable(name, partitions, timeout_s)
         return name
 
     def delete_topic(self, name: str) -> None:
@@ -106,13 +111,13 @@ class Server:
         finally:
             self.delete_topic(name)
 
-    def _wait_until_writable(self, topic: str, partitions: int) -> None:
+    def _wait_until_writable(self, topic: str, partitions: int, timeout_s: float) -> None:
         """Wait until each partition answers a fetch.
 
         Kafka answers CreateTopics before the partitions are led, and an idempotent producer that
         writes at once can then be stuck in OUT_OF_ORDER_SEQUENCE_NUMBER for good.
         """
-        deadline = time.monotonic() + TOPIC_READY_TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
         error_at = frames.fetch_error_at(topic)
         with connect(self.port) as connection:
             for partition in range(partitions):

@@ -76,11 +76,27 @@ def record_batch(*, records: int, value_bytes: int) -> bytes:
         record = b"\x00" + varint(0) + varint(index) + varint(-1)
         record += varint(len(value)) + value + varint(0)
         body += varint(len(record)) + record
+    return _batch(body, records)
+
+
+def _batch(body: bytes | bytearray, records: int) -> bytes:
     now_ms = int(time.time() * 1000)
     after_crc = struct.pack(">hiqqqhii", 0, records - 1, now_ms, now_ms, -1, -1, -1, records)
     after_crc += bytes(body)
     after_length = struct.pack(">ibI", -1, 2, crc32c.crc32c(after_crc)) + after_crc
     return struct.pack(">qi", 0, len(after_length)) + after_length
+
+
+def keyed_batch(keys: int, value_bytes: int, seed: int) -> bytes:
+    """As record_batch, with a record for each of some keys; the seed makes the values differ."""
+    value = bytes(65 + (index + seed) % 26 for index in range(value_bytes))
+    body = bytearray()
+    for index in range(keys):
+        key = b"key-%06d" % index
+        record = b"\x00" + varint(0) + varint(index) + varint(len(key)) + key
+        record += varint(len(value)) + value + varint(0)
+        body += varint(len(record)) + record
+    return _batch(body, keys)
 
 
 def produce(topic: str, partition: int, batch: bytes, *, acks: int) -> bytes:

@@ -29,10 +29,12 @@ class KlammProcess:
     Args:
         data_dir: klamm's data directory. Its standard error goes to a file beside it.
         port: 0 lets klamm pick a free one, which restarts keep.
-        properties: each becomes one `--set key=value`.
+        properties: each becomes one `--set key=value`; `log.dirs` takes the place of data_dir.
         environment: variables on top of this process's own.
         options: further options of `klamm serve`.
     """
+
+    ready_timeout_s = READY_TIMEOUT_S
 
     def __init__(
         self,
@@ -67,9 +69,11 @@ class KlammProcess:
 
     def command(self) -> list[str]:
         settings = [f"--set={key}={value}" for key, value in self.properties.items()]
+        # The option would win over the setting.
+        directory = () if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))
         return [
             *(sys.executable, "-m", "klamm.broker", "serve", "--listen", self.bootstrap),
-            *("--data-dir", str(self.data_dir), *self.options, *settings),
+            *(*directory, *self.options, *settings),
         ]
 
     def start(self) -> KlammProcess:
@@ -165,7 +169,7 @@ class KlammProcess:
         assert self._process is not None
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
-        deadline = time.monotonic() + READY_TIMEOUT_S
+        deadline = time.monotonic() + self.ready_timeout_s
         line = b""
         while not line.endswith(b"\n"):
             readable, _, _ = select.select([descriptor], [], [], deadline - time.monotonic())

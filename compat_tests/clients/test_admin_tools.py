@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from compat_tests.clients.fixtures import Broker, ClientNamed, MakeTopic
+from compat_tests.clients.fixtures import (
+    Broker,
+    ClientNamed,
+    MakeTopic,
+    OwnBroker,
+    create_topic,
+)
 from compat_tests.clients.model import Record
 from compat_tests.clients.test_tools import run
 
 pytestmark = pytest.mark.usefixtures("kafka_jars")
 
 NODE_ID = 1
+MOVE_TIMEOUT_S = 60
 
 
 def as_file(folder: Path, content: Any) -> str:
@@ -68,6 +76,47 @@ def test_reassignments(broker: Broker, make_topic: MakeTopic, tmp_path: Path) ->
         assert f"Reassignment of partition {topic}-{index} is completed." in verified
     listed = run("kafka-reassign-partitions", broker, "--list")
     assert listed.strip() == "No partition reassignments found."
+
+
+def test_moves_between_log_directories(
+    own_broker: OwnBroker, client_named: ClientNamed, tmp_path: Path
+) -> None:
+    """A topic that is filled moves to the second directory, and all of it is there."""
+    roots = [tmp_path / "broker-0", tmp_path / "second"]
+    broker = own_broker({"log.dirs": ",".join(map(str, roots)), "log.segment.bytes": "1048576"})
+    broker.start()
+    create_topic(broker.bootstrap, "topic", 2)
+    client = client_named("confluent-kafka")
+    records = [Record(b"%05d" % number + bytes(1000)) for number in range(5000)]
+    client.produce(broker.bootstrap, "topic", records)
+
+    def held() -> dict[str, list[str]]:
+        shown = run("kafka-log-dirs", broker, "--describe", "--topic-list", "topic")
+        (node,) = json.loads(shown.strip().split("\n")[-1])["brokers"]
+        return {
+            directory["logDir"]: sorted(one["partition"] for one in directory["partitions"])
+            for directory in node["logDirs"]
+        }
+
+    assert sorted(map(len, held().values())) == [1, 1]
+    second = str(roots[1])
+    plan = [
+        {"topic": "topic", "partition": index, "replicas": [NODE_ID], "log_dirs": [second]}
+        for index in range(2)
+    ]
+    moving = (
+        "--reassignment-json-file",
+        as_file(tmp_path, {"version": 1, "partitions": plan}),
+    )
+    executed = run("kafka-reassign-partitions", broker, "--execute", *moving)
+    assert f"log directory to {second} for replica topic-0 with broker {NODE_ID}" in executed
+    gives_up_at = time.monotonic() + MOVE_TIMEOUT_S
+    while held() != {str(roots[0]): [], second: ["topic-0", "topic-1"]}:
+        assert time.monotonic() < gives_up_at, held()
+    verified = run("kafka-reassign-partitions", broker, "--verify", "--preserve-throttles", *moving)
+    assert f"Reassignment of replica topic-0-{NODE_ID} completed successfully." in verified
+    found = client.consume(broker.bootstrap, "topic", len(records))
+    assert [one.value for one in found] == [one.value for one in records]
 
 
 def test_the_metadata_quorum(broker: Broker) -> None:

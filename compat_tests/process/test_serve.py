@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -139,6 +140,36 @@ class ConfiguredKlamm(WatchedKlamm):
 
     def command(self) -> list[str]:
         return [sys.executable, "-m", "klamm.broker", "serve", "--config", str(self._file)]
+
+
+def with_directories(*directories: Path) -> tuple[str, ...]:
+    return ("--listen", "127.0.0.1:0", "--set", f"log.dirs={','.join(map(str, directories))}")
+
+
+# Several log directories
+
+
+def test_a_broken_directory_is_offline_and_the_rest_starts(tmp_path: Path) -> None:
+    roots = [tmp_path / name for name in "ab"]
+    klamm = WatchedKlamm(roots[0], properties={"log.dirs": ",".join(map(str, roots))})
+    with klamm:
+        pass
+    shutil.rmtree(roots[1])
+    roots[1].write_text("a disk that is no more")
+    with klamm:
+        assert any(f"{roots[1]} is offline" in line for line in klamm.stderr_lines())
+
+
+def test_without_the_directory_of_the_metadata_log_it_does_not_start(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("a disk that is no more")
+    good = tmp_path / "good"
+    said = refusal(*with_directories(broken, good))
+    assert said.startswith(f"cannot use the data directory {broken}: ")
+    done = serve(*with_directories(broken), "--set", f"metadata.log.dir={good}")
+    assert done.returncode == EXIT_USAGE
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(f"klamm: none of log.dirs can be used: {broken}: ")
 
 
 # What the caller can put right

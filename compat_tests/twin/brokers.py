@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,16 +34,26 @@ def pair_of_brokers(
     properties: Mapping[str, str],
     *,
     of_kafka_alone: Mapping[str, str] | None = None,
+    log_dirs: Callable[[Path], Sequence[Path]] = lambda data_dir: [data_dir],
 ) -> Iterator[Twin]:
-    """Both brokers, started for one module with settings of its own."""
+    """Both brokers, started for one module with settings of its own.
+
+    Args:
+        log_dirs: the directories of a broker, of which the first is given.
+    """
     same = os.environ.get("KLAMM_COMPAT_BROKER", "klamm") == "kafka"
-    kafkas = {**properties, **(of_kafka_alone or {})}
-    other = (
-        ApacheKafka(folder / "other", heap="384M", properties=kafkas)
-        if same
-        else klamm_like_kafka(folder / "other", properties)
-    )
-    with ApacheKafka(folder / "kafka", heap="384M", properties=kafkas) as kafka, other:
+
+    def settings(data_dir: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        named = {"log.dirs": ",".join(map(str, log_dirs(data_dir)))}
+        return {**named, **properties, **(more or {})}
+
+    def kafka_in(data_dir: Path) -> ApacheKafka:
+        lines = settings(data_dir, of_kafka_alone)
+        return ApacheKafka(data_dir, heap="384M", properties=lines)
+
+    data_dir = folder / "other"
+    other = kafka_in(data_dir) if same else klamm_like_kafka(data_dir, settings(data_dir))
+    with kafka_in(folder / "kafka") as kafka, other:
         pair = Twin(kafka.port, other.port, same_broker=same)
         yield pair
         pair.close()

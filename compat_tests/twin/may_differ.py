@@ -35,7 +35,12 @@ def same_sign(kafka: Any, other: Any) -> bool:
 
 
 def same_order_of_magnitude(kafka: Any, other: Any) -> bool:
-    """Two readings of what changes meanwhile: the space that is left on one disk."""
+    """Two readings of what changes meanwhile: the space that is left on one disk.
+
+    Of a disk that is offline neither knows it.
+    """
+    if kafka < 0 or other < 0:
+        return bool(kafka == other)
     return bool(kafka <= 2 * other and other <= 2 * kafka)
 
 
