@@ -271,13 +271,13 @@ def test_what_is_not_served_closes_the_connection_with_one_line(
 
 
 @every_route
-def test_a_request_with_trailing_or_missing_bytes_closes_the_connection(
+def test_a_request_with_missing_bytes_closes_the_connection(
     broker: RunningBroker, route: Route, caplog: pytest.LogCaptureFixture
 ) -> None:
     for version in range(route.min_version, route.max_version + 1):
         whole = frame(full_message(route.request, version), version)[4:]
-        # Trailing bytes, a body that ends early, a header that ends early.
-        for damaged in (whole + b"\0", whole[:-1], whole[:9]):
+        # A body that ends early, a header that ends early.
+        for damaged in (whole[:-1], whole[:9]):
             caplog.clear()
             with RawClient(broker) as client:
                 client.socket.sendall(struct.pack(">i", len(damaged)) + damaged)
