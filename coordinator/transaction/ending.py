@@ -55,8 +55,8 @@ def is_retry(
     )
     if transaction.producer_id != producer_id and not is_of_last_id:
         raise CoordinatorError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    # The end of before brought this epoch. Where it did not, because the last transaction was one of
-    # version 1, the epoch below is that of a zombie: Kafka would tell it the epoch of its successor.
+    # The end of before brought this epoch. Where it did not, because the last transaction was of
+    # version 1, the epoch below is a zombie's, and Kafka would tell it the epoch of its successor.
     is_of_last = is_of_last_id or (
         producer_epoch + 1 == transaction.producer_epoch
         and transaction.client_version >= EPOCH_BUMP_FROM
