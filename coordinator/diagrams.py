@@ -1,34 +1,43 @@
-"""`python -m klamm.coordinator.diagrams > docs/group-states.md`: the states of groups, drawn.
+"""`python -m klamm.coordinator.diagrams PAGE > docs/PAGE.md`: states, drawn.
 
-Rules and arrows come from the state tables. A test compares the page with what this prints.
+Rules and arrows come from the state tables. A test compares the pages with what this prints.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from enum import Enum
 from types import ModuleType
 from typing import TypeVar
 
 from klamm.coordinator.classic import state as classic
 from klamm.coordinator.consumer import state as consumer
+from klamm.coordinator.transaction import state as transaction
 
 AnyState = TypeVar("AnyState", bound=Enum)
 
-HEAD = """\
+GROUPS_HEAD = """\
 # The states of groups
 
 Generated from `coordinator/classic/state.py` and `coordinator/consumer/state.py` by
-`python -m klamm.coordinator.diagrams > docs/group-states.md`; a test fails when this page is not up
-to date.
+`python -m klamm.coordinator.diagrams group-states > docs/group-states.md`; a test fails when this
+page is not up to date.
+"""
+
+TRANSACTIONS_HEAD = """\
+# The states of transactions
+
+Generated from `coordinator/transaction/state.py` by
+`python -m klamm.coordinator.diagrams transaction-states > docs/transaction-states.md`; a test fails
+when this page is not up to date.
 """
 
 
-def page() -> str:
+def group_states() -> str:
     """Returns the whole page."""
     sections = (
-        HEAD,
+        GROUPS_HEAD,
         "## Classic groups\n",
         _rules(classic),
         _diagram(classic.PREDECESSORS),
@@ -40,6 +49,17 @@ def page() -> str:
         _diagram(consumer.MEMBER_PREDECESSORS),
     )
     return "\n".join(sections)
+
+
+def transaction_states() -> str:
+    """Returns the whole page."""
+    return "\n".join((TRANSACTIONS_HEAD, _rules(transaction), _diagram(transaction.PREDECESSORS)))
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "group-states": group_states,
+    "transaction-states": transaction_states,
+}
 
 
 def _rules(module: ModuleType) -> str:
@@ -67,4 +87,4 @@ def _name(state: Enum) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    sys.stdout.write(PAGES[sys.argv[1]]())

@@ -11,7 +11,7 @@ The rules:
    answered now.
 4. Then each partition of the transaction gets its marker, which may be written again after a crash.
    When all markers are on disk, CompleteCommit or CompleteAbort is written, and the next
-   transaction may begin. Until then every request is told to try again.
+   transaction may begin. Until then every request waits a moment, and is told to try again.
 5. Whoever asks for the producer id of an Ongoing transaction, or lets it run longer than its
    timeout, has it aborted, with a new epoch: PrepareEpochFence is the name of that intention. It is
    never stored, because PrepareAbort with the new epoch says it all.
