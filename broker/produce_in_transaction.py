@@ -17,6 +17,7 @@ from klamm.wire.records.batch import read_batch_header
 
 if TYPE_CHECKING:
     from klamm.broker.handlers.produce import Production
+    from klamm.broker.partition import Partition
 
 # A request with acks=0 has no response.
 Produced: TypeAlias = ProduceResponse | Pending[ProduceResponse | None] | None
@@ -69,7 +70,7 @@ class ProduceInTransaction:
             return production.refuse_all(refusal)
         verifies = production.broker.config.transaction_partition_verification_enable
         if not self._writes or not (self._adds or verifies):
-            return (yield from production.open_and_append())
+            return (yield from production.append_all())
         transactional_id = production.request.transactional_id
         assert transactional_id is not None
         production.broker.transactions.start_writes(
@@ -80,23 +81,23 @@ class ProduceInTransaction:
             done=self._go_on,
         )
         if self._is_decided:
-            return (yield from production.open_and_append())
+            return (yield from production.append_all())
         self._pending = Pending()
         return self._pending
 
     def _find_writes(self) -> Stepwise[None]:
+        """Also those whose records are refused: as in Kafka, the coordinator is asked first."""
         for _, attempts in self._production.topics:
             for attempt in attempts:
-                if attempt.error is None:
-                    self._look_at(attempt)
+                if attempt.partition is not None:
+                    self._look_at(attempt, attempt.partition)
                 yield None
 
-    def _look_at(self, attempt: Attempt) -> None:
-        assert attempt.partition is not None
+    def _look_at(self, attempt: Attempt, partition: Partition) -> None:
         header = read_batch_header(attempt.records)
         if header.is_transactional and header.producer_id >= 0:
             self._producers.add(ProducerIdentity(header.producer_id, header.producer_epoch))
-            write = TransactionalWrite(attempt.partition, header.base_sequence)
+            write = TransactionalWrite(partition, header.base_sequence)
             self._writes.append((attempt, write))
 
     def _go_on(self) -> None:
@@ -110,7 +111,7 @@ class ProduceInTransaction:
             self._production.broker.steps.start(self._finish(self._pending), self._pending.fail)
 
     def _finish(self, pending: Pending[ProduceResponse | None]) -> Stepwise[None]:
-        result = yield from self._production.open_and_append()
+        result = yield from self._production.append_all()
         if isinstance(result, Pending):
             result.deliver_to(pending.complete, pending.fail)
         else:

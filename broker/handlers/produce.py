@@ -79,9 +79,11 @@ def handle(request: ProduceRequest, context: RequestContext) -> Stepwise[Produce
         refusal = yield from production.find_refusal_of_all()
         if refusal is not None:
             return production.refuse_all(refusal)
-        if request.transactional_id is not None:
-            return (yield from ProduceInTransaction(production).handle())
-    return (yield from production.open_and_append())
+    # First of all: what a thread does holds up the connection, and so keeps its requests in order.
+    yield from production.open_all()
+    if production.is_suspect and request.transactional_id is not None:
+        return (yield from ProduceInTransaction(production).handle())
+    return (yield from production.append_all())
 
 
 class Production:
@@ -139,12 +141,7 @@ class Production:
     @property
     def to_be_opened(self) -> list[Attempt]:
         """Batches whose records must be looked at, which may take long."""
-        return [
-            each
-            for _, attempts in self.topics
-            for each in attempts
-            if each.needs_opening and each.error is None
-        ]
+        return [each for _, attempts in self.topics for each in attempts if each.needs_opening]
 
     def _attempt(self, topic: TopicProduceData, data: PartitionProduceData) -> Attempt:
         attempt = Attempt(data.index)
@@ -171,12 +168,11 @@ class Production:
             attempt.needs_opening = needs_opening(records, partition.log.config, self.now_ms)
         return attempt
 
-    def open_and_append(self) -> Stepwise[Produced]:
+    def open_all(self) -> Stepwise[None]:
         for attempt in self.to_be_opened:
             yield partial(
                 attempt.open_records, self.now_ms, self.broker.config.klamm_decompressed_bytes_max
             )
-        return (yield from self.append_all())
 
     def append_all(self) -> Stepwise[Produced]:
         response = ProduceResponse()

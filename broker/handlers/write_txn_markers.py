@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 API_KEY = 27
 VERSIONS = (1, 2)
 
+NONE = -1
+
 # By producer, topic and partition: of what is named twice, the last counts.
 Codes = dict[int, dict[str, dict[int, ErrorCode]]]
 
@@ -67,6 +69,11 @@ def write(
     broker = context.broker
     try:
         partition = broker.partitions.find(topic, index)
+        if marker.producer_id < 0 or marker.producer_epoch == NONE:
+            # No producer is nobody, and Kafka does not expect it.
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        if marker.producer_epoch < 0:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
         write_marker(
             broker,
             partition,

@@ -99,3 +99,23 @@ def test_what_is_not_there(
         talk.ask("write_txn_markers", version, markers(producer, *entries))
     for partition in (0, 1):
         compare_committed(talk, topic, partition)
+
+
+@pytest.mark.every_version("write_txn_markers")
+@pytest.mark.parametrize(
+    ("producer_id", "epoch"),
+    [(-1, 0), (-1, -1), (1 << 55, -1), (-2, 0), (1 << 55, -2), (1 << 60, 32767)],
+)
+def test_producers_that_nobody_is(
+    transactional: Twin, talk: Conversation, version: int, producer_id: int, epoch: int
+) -> None:
+    topic = transactional.create_topic()
+    marker = {
+        "producer_id": producer_id,
+        "producer_epoch": epoch,
+        "transaction_result": True,
+        "coordinator_epoch": 0,
+        "topics": [{"name": topic, "partition_indexes": [0]}],
+    }
+    deviation = "D-032" if producer_id < -1 else None
+    talk.ask("write_txn_markers", version, {"markers": [marker]}, deviation=deviation)
