@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from klamm.broker.coordinator_shard import when_durable
 from klamm.broker.metadata.topics import INTERNAL_TOPICS
 from klamm.broker.replies import Steps
-from klamm.broker.steps import Stepwise
+from klamm.broker.steps import Stepwise, run_inline
 from klamm.broker.transactions.shard import TransactionShard
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.transaction.coordinator import ProducerIdentity, TransactionCoordinator
@@ -59,8 +59,9 @@ def handle(
     refused = yield from find_refused(partitions, context, internal_allowed=False)
     if refused:
         return one_response(by_topic(refused))
+    results = yield from mirrored(topics)
     if not transactional_id:
-        return one_response(all_the_same(topics, ErrorCode.INVALID_REQUEST))
+        return one_response(with_code(results, ErrorCode.INVALID_REQUEST))
 
     def command(coordinator: TransactionCoordinator) -> AddPartitionsToTxnResponse:
         coordinator.add_partitions(
@@ -69,12 +70,12 @@ def handle(
             partitions,
             client_version=0,
         )
-        return one_response(all_the_same(topics, ErrorCode.NONE))
+        return one_response(results)
 
     def refuse(code: ErrorCode) -> AddPartitionsToTxnResponse:
         if context.api_version < FENCED_FROM and code is ErrorCode.PRODUCER_FENCED:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
-        return one_response(all_the_same(topics, code))
+        return one_response(with_code(results, code))
 
     return context.broker.transactions.call(transactional_id, command, refuse)
 
@@ -87,7 +88,11 @@ def handle_several(
     for transaction in request.transactions:
         partitions = yield from named(transaction.topics)
         refused = yield from find_refused(partitions, context, internal_allowed=True)
-        results = by_topic(refused) if refused else ask(transaction, partitions, context, shards)
+        if refused:
+            results = by_topic(refused)
+        else:
+            results = yield from mirrored(transaction.topics)
+            results = ask(transaction, partitions, results, context, shards)
         response.results_by_transaction.append(
             AddPartitionsToTxnResult(
                 transactional_id=transaction.transactional_id, topic_results=results
@@ -99,13 +104,14 @@ def handle_several(
 def ask(
     transaction: AddPartitionsToTxnTransaction,
     partitions: Sequence[TopicPartition],
+    results: Results,
     context: RequestContext,
     shards: list[TransactionShard],
 ) -> Results:
     """What the coordinator says of each partition; its shard is added to those to wait for."""
     transactional_id = transaction.transactional_id
     if not transactional_id:
-        return all_the_same(transaction.topics, ErrorCode.INVALID_REQUEST)
+        return with_code(results, ErrorCode.INVALID_REQUEST)
     producer = ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
     try:
         shard = context.broker.transactions.shard_of(transactional_id)
@@ -119,8 +125,8 @@ def ask(
             transactional_id, producer, partitions, client_version=EPOCH_BUMP_FROM
         )
     except CoordinatorError as error:
-        return all_the_same(transaction.topics, error.code)
-    return all_the_same(transaction.topics, ErrorCode.NONE)
+        return with_code(results, error.code)
+    return results
 
 
 def named(topics: Iterable[AddPartitionsToTxnTopic]) -> Stepwise[list[TopicPartition]]:
@@ -153,18 +159,26 @@ def find_refused(
     return refused
 
 
-def all_the_same(topics: Iterable[AddPartitionsToTxnTopic], code: ErrorCode) -> Results:
-    """The request again, with one code for all of it; what is named twice is answered twice."""
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=[
-                AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
-                for index in topic.partitions
-            ],
-        )
-        for topic in topics
-    ]
+def mirrored(topics: Iterable[AddPartitionsToTxnTopic]) -> Stepwise[Results]:
+    """The request again, as long as all is well; what is named twice is answered twice."""
+    results: Results = []
+    for topic in topics:
+        result = AddPartitionsToTxnTopicResult(name=topic.name)
+        results.append(result)
+        for index in topic.partitions:
+            result.results_by_partition.append(
+                AddPartitionsToTxnPartitionResult(partition_index=index)
+            )
+            yield None
+    return results
+
+
+def with_code(results: Results, code: ErrorCode) -> Results:
+    """One code for all of it."""
+    for topic in results:
+        for partition in topic.results_by_partition:
+            partition.partition_error_code = code
+    return results
 
 
 def one_response(results: Results) -> AddPartitionsToTxnResponse:
@@ -188,5 +202,7 @@ def error_response(
 ) -> AddPartitionsToTxnResponse:
     return AddPartitionsToTxnResponse(
         error_code=code,
-        results_by_topic_v3_and_below=all_the_same(request.v3_and_below_topics, code),
+        results_by_topic_v3_and_below=with_code(
+            run_inline(mirrored(request.v3_and_below_topics)), code
+        ),
     )

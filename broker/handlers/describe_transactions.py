@@ -54,9 +54,7 @@ def handle(
 
 
 def describe(transaction: Transaction) -> TransactionState:
-    topics: dict[str, list[int]] = {}
-    for topic, index in sorted(transaction.partitions):
-        topics.setdefault(topic, []).append(index)
+    topics = transaction.partitions_by_topic
     return TransactionState(
         transactional_id=transaction.transactional_id,
         transaction_state=transaction.state.value,

@@ -50,6 +50,9 @@ class TransactionCoordinator:
     def __init__(self, shard: TransactionShard) -> None:
         self._shard = shard
         self._transactions: dict[str, Transaction] = {}
+        # What is being appended: replay need not make it anew, and it knows the one thing more that
+        # is not in the log.
+        self._appended: Transaction | None = None
         # Who wants to know when a transaction is complete.
         self._waiting: dict[str, list[Callable[[], None]]] = {}
 
@@ -63,7 +66,8 @@ class TransactionCoordinator:
             self._transactions.pop(key.transactional_id, None)
             return
         assert isinstance(value, TransactionLogValue)
-        self._transactions[key.transactional_id] = from_value(key.transactional_id, value)
+        transaction = self._appended or from_value(key.transactional_id, value)
+        self._transactions[key.transactional_id] = transaction
 
     def on_loaded(self) -> None:
         """The whole log was replayed: what was decided and not completed is completed now."""
@@ -300,9 +304,11 @@ class TransactionCoordinator:
             # The format with room for the ids before and after came with version 1.
             min(self._shard.transaction_version(), 1),
         )
-        self._shard.journal.append([record])
-        # The same as what was replayed, and the one thing beside it that is not in the log.
-        self._transactions[transaction.transactional_id] = transaction
+        self._appended = transaction
+        try:
+            self._shard.journal.append([record])
+        finally:
+            self._appended = None
 
 
 def _check_identity(transaction: Transaction, producer: ProducerIdentity) -> None:

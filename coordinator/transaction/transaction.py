@@ -54,6 +54,14 @@ class Transaction:
     last_producer_epoch: int = field(default=NO_PRODUCER_EPOCH, compare=False)
 
     @property
+    def partitions_by_topic(self) -> dict[str, list[int]]:
+        """In order; there may be ten thousands."""
+        by_topic: dict[str, list[int]] = {}
+        for topic, index in self.partitions:
+            by_topic.setdefault(topic, []).append(index)
+        return {topic: sorted(by_topic[topic]) for topic in sorted(by_topic)}
+
+    @property
     def is_committing(self) -> bool:
         return self.state is TransactionState.PREPARE_COMMIT
 
@@ -151,12 +159,9 @@ def to_value(transaction: Transaction) -> TransactionLogValue:
     """The value of the record; which of its fields are written depends on its version."""
     partitions = None
     if transaction.state is not TransactionState.EMPTY:
-        by_topic: dict[str, list[int]] = {}
-        for topic, index in sorted(transaction.partitions):
-            by_topic.setdefault(topic, []).append(index)
         partitions = [
             PartitionsSchema(topic=topic, partition_ids=indexes)
-            for topic, indexes in by_topic.items()
+            for topic, indexes in transaction.partitions_by_topic.items()
         ]
     return TransactionLogValue(
         producer_id=transaction.producer_id,
