@@ -11,11 +11,11 @@ INVALID_PRODUCER_EPOCH · 3 flexible · 4 TRANSACTION_ABORTABLE.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC
 from klamm.broker.replies import Pending
+from klamm.broker.transactions.codes import known_code
 from klamm.coordinator.transaction.coordinator import ProducerIdentity, TransactionCoordinator
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -45,17 +45,12 @@ def handle(
         )
         return AddOffsetsToTxnResponse()
 
-    return context.broker.transactions.call(
-        request.transactional_id, command, partial(refuse, request, context.api_version)
-    )
+    def refuse(code: ErrorCode) -> AddOffsetsToTxnResponse:
+        return error_response(
+            request, known_code(code, knows_fenced=context.api_version >= FENCED_FROM)
+        )
 
-
-def refuse(
-    request: AddOffsetsToTxnRequest, api_version: int, code: ErrorCode
-) -> AddOffsetsToTxnResponse:
-    if api_version < FENCED_FROM and code is ErrorCode.PRODUCER_FENCED:
-        code = ErrorCode.INVALID_PRODUCER_EPOCH
-    return error_response(request, code)
+    return context.broker.transactions.call(request.transactional_id, command, refuse)
 
 
 def error_response(request: AddOffsetsToTxnRequest, code: ErrorCode) -> AddOffsetsToTxnResponse:

@@ -21,6 +21,7 @@ from klamm.broker.coordinator_shard import when_durable
 from klamm.broker.metadata.topics import INTERNAL_TOPICS
 from klamm.broker.replies import Steps
 from klamm.broker.steps import Stepwise, run_inline
+from klamm.broker.transactions.codes import known_code
 from klamm.broker.transactions.shard import TransactionShard
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.transaction.coordinator import ProducerIdentity, TransactionCoordinator
@@ -73,9 +74,8 @@ def handle(
         return one_response(results)
 
     def refuse(code: ErrorCode) -> AddPartitionsToTxnResponse:
-        if context.api_version < FENCED_FROM and code is ErrorCode.PRODUCER_FENCED:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
-        return one_response(with_code(results, code))
+        told = known_code(code, knows_fenced=context.api_version >= FENCED_FROM)
+        return one_response(with_code(results, told))
 
     return context.broker.transactions.call(transactional_id, command, refuse)
 

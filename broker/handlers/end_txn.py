@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from klamm.broker.replies import Pending
+from klamm.broker.transactions.codes import known_code
 from klamm.coordinator.transaction.coordinator import ProducerIdentity, TransactionCoordinator
 from klamm.coordinator.transaction.transaction import EPOCH_BUMP_FROM
 from klamm.wire.errors import ErrorCode
@@ -38,17 +39,8 @@ Reply = EndTxnResponse | Pending[EndTxnResponse]
 def handle(request: EndTxnRequest, context: RequestContext) -> Reply | Awaitable[Reply]:
     if not request.transactional_id:
         return error_response(request, ErrorCode.INVALID_REQUEST)
-    if context.broker.producer_ids.is_empty:
-        # The epochs of this producer may be used up.
-        return take_block_first(request, context)
-    return end(request, context)
-
-
-async def take_block_first(request: EndTxnRequest, context: RequestContext) -> Reply:
-    producer_ids = context.broker.producer_ids
-    while producer_ids.is_empty:
-        await producer_ids.refill()
-    return end(request, context)
+    # The epochs of this producer may be used up.
+    return context.broker.transactions.with_producer_ids(partial(end, request, context))
 
 
 def end(request: EndTxnRequest, context: RequestContext) -> Reply:
@@ -65,15 +57,12 @@ def end(request: EndTxnRequest, context: RequestContext) -> Reply:
             producer_id=producer.producer_id, producer_epoch=producer.producer_epoch
         )
 
-    return context.broker.transactions.call(
-        request.transactional_id, command, partial(refuse, request, context.api_version)
-    )
+    def refuse(code: ErrorCode) -> EndTxnResponse:
+        return error_response(
+            request, known_code(code, knows_fenced=context.api_version >= FENCED_FROM)
+        )
 
-
-def refuse(request: EndTxnRequest, api_version: int, code: ErrorCode) -> EndTxnResponse:
-    if api_version < FENCED_FROM and code is ErrorCode.PRODUCER_FENCED:
-        code = ErrorCode.INVALID_PRODUCER_EPOCH
-    return error_response(request, code)
+    return context.broker.transactions.call(request.transactional_id, command, refuse)
 
 
 def error_response(request: EndTxnRequest, code: ErrorCode) -> EndTxnResponse:

@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from klamm.broker.replies import Pending
+from klamm.broker.transactions.codes import known_code
 from klamm.coordinator.transaction.coordinator import ProducerIdentity, TransactionCoordinator
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -39,16 +40,7 @@ def handle(request: InitProducerIdRequest, context: RequestContext) -> Reply | A
         return error_response(request, ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
         return error_response(request, ErrorCode.INVALID_REQUEST)
-    if context.broker.producer_ids.is_empty:
-        return take_block_first(request, context)
-    return init(request, context)
-
-
-async def take_block_first(request: InitProducerIdRequest, context: RequestContext) -> Reply:
-    producer_ids = context.broker.producer_ids
-    while producer_ids.is_empty:
-        await producer_ids.refill()
-    return init(request, context)
+    return context.broker.transactions.with_producer_ids(partial(init, request, context))
 
 
 def init(request: InitProducerIdRequest, context: RequestContext) -> Reply:
@@ -69,17 +61,12 @@ def init(request: InitProducerIdRequest, context: RequestContext) -> Reply:
             producer_id=given.producer_id, producer_epoch=given.producer_epoch
         )
 
-    return context.broker.transactions.call(
-        transactional_id, command, partial(refuse, request, context.api_version)
-    )
+    def refuse(code: ErrorCode) -> InitProducerIdResponse:
+        return error_response(
+            request, known_code(code, knows_fenced=context.api_version >= FENCED_FROM)
+        )
 
-
-def refuse(
-    request: InitProducerIdRequest, api_version: int, code: ErrorCode
-) -> InitProducerIdResponse:
-    if api_version < FENCED_FROM and code is ErrorCode.PRODUCER_FENCED:
-        code = ErrorCode.INVALID_PRODUCER_EPOCH
-    return error_response(request, code)
+    return context.broker.transactions.call(transactional_id, command, refuse)
 
 
 def error_response(request: InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse:

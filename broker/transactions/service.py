@@ -6,7 +6,7 @@ writes a marker to a partition is in markers.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
@@ -93,10 +93,20 @@ class Transactions(CoordinatorService[TransactionShard]):
         return producer_id
 
     async def refill_producer_ids(self) -> None:
-        if self.broker.producer_ids.is_empty:
+        while self.broker.producer_ids.is_empty:
             await self.broker.producer_ids.refill()
 
     # --- what handlers ask ---
+
+    def with_producer_ids(self, command: Callable[[], Response]) -> Response | Awaitable[Response]:
+        """Give a command that may need a new producer id, when there is one."""
+        if not self.broker.producer_ids.is_empty:
+            return command()
+        return self._refill_first(command)
+
+    async def _refill_first(self, command: Callable[[], Response]) -> Response:
+        await self.refill_producer_ids()
+        return command()
 
     def call(
         self,
@@ -157,17 +167,18 @@ class Transactions(CoordinatorService[TransactionShard]):
             call()
             return
         wait_s = self.broker.config.add_partitions_to_txn_retry_backoff_max_ms / 1000
-        is_called = False
+        coordinator = self.shard_of(transactional_id).coordinator
 
-        def call_once() -> None:
-            nonlocal is_called
-            if not is_called:
-                is_called = True
-                timer.cancel()
-                call()
+        def is_complete() -> None:
+            timer.cancel()
+            call()
 
-        timer = self.broker.timers.call_after(wait_s, call_once)
-        self.shard_of(transactional_id).coordinator.when_complete(transactional_id, call_once)
+        def is_over() -> None:
+            coordinator.stop_waiting(transactional_id, is_complete)
+            call()
+
+        timer = self.broker.timers.call_after(wait_s, is_over)
+        coordinator.when_complete(transactional_id, is_complete)
 
     def start_writes(
         self,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from klamm.broker.partition import Partition
+from klamm.broker.transactions.codes import known_code
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.transaction.coordinator import ProducerIdentity
 from klamm.coordinator.transaction.transaction import EPOCH_BUMP_FROM
@@ -98,11 +99,8 @@ class WriteStart:
                 )
                 self._refuse(ErrorCode.TRANSACTION_ABORTABLE, missing)
         except CoordinatorError as error:
-            code = error.code
-            if code is ErrorCode.PRODUCER_FENCED:
-                # What producers know for it where they write.
-                code = ErrorCode.INVALID_PRODUCER_EPOCH
-            self._refuse(code, self._names())
+            # Where they write, producers know the older code.
+            self._refuse(known_code(error.code, knows_fenced=False), self._names())
             self._done()
         else:
             shard.when_durable(self._done)

@@ -54,7 +54,7 @@ class TransactionCoordinator:
         # is not in the log.
         self._appended: Transaction | None = None
         # Who wants to know when a transaction is complete.
-        self._waiting: dict[str, list[Callable[[], None]]] = {}
+        self._waiting: dict[str, dict[Callable[[], None], None]] = {}
 
     # --- life ---
 
@@ -243,7 +243,11 @@ class TransactionCoordinator:
 
     def when_complete(self, transactional_id: str, call: Callable[[], None]) -> None:
         """Call once the transaction that is being ended is complete."""
-        self._waiting.setdefault(transactional_id, []).append(call)
+        self._waiting.setdefault(transactional_id, {})[call] = None
+
+    def stop_waiting(self, transactional_id: str, call: Callable[[], None]) -> None:
+        """Whoever should be called does not wait any longer."""
+        self._waiting.get(transactional_id, {}).pop(call, None)
 
     # --- steps ---
 
