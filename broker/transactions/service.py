@@ -124,7 +124,12 @@ class Transactions(CoordinatorService[TransactionShard]):
         pending: Pending[Response] = Pending()
 
         def call_now() -> None:
-            result = self._call(transactional_id, command, refuse)
+            try:
+                result = self._call(transactional_id, command, refuse)
+            except Exception as error:
+                # Whoever else waits for the same transaction must not suffer from it.
+                pending.fail(error)
+                return
             if isinstance(result, Pending):
                 result.deliver_to(pending.complete, pending.fail)
             else:
