@@ -23,6 +23,7 @@ from compat_tests.twin.requests import (
 
 NOWHERE = "no-such-topic"
 NOBODY = "no-such-group"
+NO_ID = "no-such-transactional-id"
 
 _SIDE = Side("nobody", 0)
 
@@ -142,6 +143,34 @@ SAMPLES: Mapping[str, Plain] = {
         "topic_partitions": [{"topic_id": ZERO_UUID, "partitions": [0]}],
     },
     "consumer_group_describe": {"group_ids": [NOBODY]},
+    "add_partitions_to_txn": {
+        "transactions": [
+            {
+                "transactional_id": NO_ID,
+                "producer_id": 5,
+                "producer_epoch": 0,
+                "verify_only": True,
+                "topics": [{"name": NOWHERE, "partitions": [0]}],
+            }
+        ],
+        "v3_and_below_transactional_id": NO_ID,
+        "v3_and_below_producer_id": 5,
+        "v3_and_below_topics": [{"name": NOWHERE, "partitions": [0]}],
+    },
+    "add_offsets_to_txn": {"transactional_id": NO_ID, "producer_id": 5, "group_id": NOBODY},
+    "end_txn": {"transactional_id": NO_ID, "producer_id": 5, "committed": True},
+    "write_txn_markers": {
+        "markers": [
+            {
+                "producer_id": 5,
+                "producer_epoch": 0,
+                "transaction_result": True,
+                "topics": [{"name": NOWHERE, "partition_indexes": [0]}],
+            }
+        ]
+    },
+    "describe_transactions": {"transactional_ids": [NO_ID]},
+    "list_transactions": {"state_filters": ["Dead"], "producer_id_filters": [1 << 50]},
 }
 
 # (api, version) of everything that both brokers serve.
@@ -198,6 +227,12 @@ _FLEXIBLE_SINCE = {
     "delete_groups": 2,
     "consumer_group_heartbeat": 0,
     "consumer_group_describe": 0,
+    "add_partitions_to_txn": 3,
+    "add_offsets_to_txn": 3,
+    "end_txn": 3,
+    "write_txn_markers": 1,
+    "describe_transactions": 0,
+    "list_transactions": 0,
 }
 
 
