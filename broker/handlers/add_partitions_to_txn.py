@@ -59,7 +59,7 @@ def handle(
     partitions = yield from named(topics)
     refused = yield from find_refused(partitions, context, internal_allowed=False)
     if refused:
-        return one_response(by_topic(refused))
+        return one_response((yield from by_topic(refused)))
     results = yield from mirrored(topics)
     if not transactional_id:
         return one_response(with_code(results, ErrorCode.INVALID_REQUEST))
@@ -88,11 +88,11 @@ def handle_several(
     for transaction in request.transactions:
         partitions = yield from named(transaction.topics)
         refused = yield from find_refused(partitions, context, internal_allowed=True)
-        if refused:
-            results = by_topic(refused)
+        answer = refused or ask(transaction, partitions, context, shards)
+        if isinstance(answer, ErrorCode):
+            results = with_code((yield from mirrored(transaction.topics)), answer)
         else:
-            results = yield from mirrored(transaction.topics)
-            results = ask(transaction, partitions, results, context, shards)
+            results = yield from by_topic(answer)
         response.results_by_transaction.append(
             AddPartitionsToTxnResult(
                 transactional_id=transaction.transactional_id, topic_results=results
@@ -104,14 +104,14 @@ def handle_several(
 def ask(
     transaction: AddPartitionsToTxnTransaction,
     partitions: Sequence[TopicPartition],
-    results: Results,
     context: RequestContext,
     shards: list[TransactionShard],
-) -> Results:
-    """What the coordinator says of each partition; its shard is added to those to wait for."""
+) -> ErrorCode | Mapping[TopicPartition, ErrorCode]:
+    """What the coordinator says of all partitions, or of each; its shard is added to those to wait
+    for."""
     transactional_id = transaction.transactional_id
     if not transactional_id:
-        return with_code(results, ErrorCode.INVALID_REQUEST)
+        return ErrorCode.INVALID_REQUEST
     producer = ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
     try:
         shard = context.broker.transactions.shard_of(transactional_id)
@@ -120,13 +120,13 @@ def ask(
             missing = shard.coordinator.missing_partitions(transactional_id, producer, partitions)
             codes = dict.fromkeys(partitions, ErrorCode.NONE)
             codes.update(dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE))
-            return by_topic(codes)
+            return codes
         shard.coordinator.add_partitions(
             transactional_id, producer, partitions, client_version=EPOCH_BUMP_FROM
         )
     except CoordinatorError as error:
-        return with_code(results, error.code)
-    return results
+        return error.code
+    return ErrorCode.NONE
 
 
 def named(topics: Iterable[AddPartitionsToTxnTopic]) -> Stepwise[list[TopicPartition]]:
@@ -185,7 +185,8 @@ def one_response(results: Results) -> AddPartitionsToTxnResponse:
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
 
 
-def by_topic(codes: Mapping[TopicPartition, ErrorCode]) -> Results:
+def by_topic(codes: Mapping[TopicPartition, ErrorCode]) -> Stepwise[Results]:
+    """Each partition once, with its own code."""
     topics: dict[str, AddPartitionsToTxnTopicResult] = {}
     for (name, index), code in codes.items():
         topic = topics.get(name)
@@ -194,6 +195,7 @@ def by_topic(codes: Mapping[TopicPartition, ErrorCode]) -> Results:
         topic.results_by_partition.append(
             AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
         )
+        yield None
     return list(topics.values())
 
 

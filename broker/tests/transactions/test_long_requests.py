@@ -28,7 +28,7 @@ from klamm.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 
-MANY = 40_000
+MANY = 20_000
 
 
 @pytest.fixture
