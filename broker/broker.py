@@ -288,6 +288,10 @@ class Broker:
             while not self.flusher.is_idle or self.dispatcher.tasks:  # noqa: ASYNC110
                 await trio.sleep(0.002)
 
+    @property
+    def is_halted(self) -> bool:
+        return self._halted is not None
+
     def halt(self, reason: str) -> None:
         """Stop at once, without writing or answering anything any more."""
         if self._halted is None:

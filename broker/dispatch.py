@@ -29,7 +29,7 @@ from klamm.wire.header import (
     RequestHeader,
     UnsupportedVersion,
     decode_request_header,
-    encode_response_header,
+    encode_response_start,
 )
 from klamm.wire.limits import Limits
 from klamm.wire.schema import Message
@@ -65,7 +65,7 @@ class Dispatcher:
         self.tasks = 0
         self.handler_failures = 0
 
-    def __call__(self, frame: memoryview, slot: ReplySlot) -> None:
+    def __call__(self, frame: bytes | memoryview, slot: ReplySlot) -> None:
         try:
             header, body_at = decode_request_header(frame, self._limits)
         except UnsupportedVersion as unsupported:
@@ -101,15 +101,25 @@ class Dispatcher:
         if isinstance(result, Message):
             self._reply(route, request, context, slot, result)
         elif isinstance(result, Pending):
-            slot.on_close = result.abandon
-            result.deliver_to(
-                lambda response: self._reply(route, request, context, slot, response),
-                lambda error: self._fail(route, request, context, slot, error),
-            )
+            self._reply_later(route, request, context, slot, result)
         elif inspect.isawaitable(result):
             self._start_task(slot, self._finish, route, request, context, slot, result)
         else:
             self._reply(route, request, context, slot, result)
+
+    def _reply_later(
+        self,
+        route: Route,
+        request: Any,
+        context: RequestContext,
+        slot: ReplySlot,
+        pending: Pending[Any],
+    ) -> None:
+        slot.on_close = pending.abandon
+        pending.deliver_to(
+            lambda response: self._reply(route, request, context, slot, response),
+            lambda error: self._fail(route, request, context, slot, error),
+        )
 
     def _start_task(
         self, slot: ReplySlot, function: Callable[..., Awaitable[None]], *args: Any
@@ -131,7 +141,7 @@ class Dispatcher:
     async def _serve_long(
         self,
         route: Route,
-        frame: memoryview,
+        frame: bytes | memoryview,
         body_at: int,
         context: RequestContext,
         slot: ReplySlot,
@@ -303,13 +313,12 @@ def encode_reply_in_steps(
 
 
 def _framed(header: RequestHeader, chunks: list[Any]) -> Sequence[Any]:
-    reply_header = encode_response_header(header.api_key, header.api_version, header.correlation_id)
+    key, version, correlation_id, _ = header
     if len(chunks) == 1 and type(chunks[0]) is bytes:
         # Almost every reply but that of a fetch.
-        size = len(reply_header) + len(chunks[0])
-        return (b"".join((size.to_bytes(4, "big"), reply_header, chunks[0])),)
-    size = len(reply_header) + sum(map(len, chunks))
-    first = size.to_bytes(4, "big") + reply_header
+        body = chunks[0]
+        return (encode_response_start(key, version, correlation_id, len(body)) + body,)
+    start = encode_response_start(key, version, correlation_id, sum(map(len, chunks)))
     if chunks and isinstance(chunks[0], bytes):
-        return [first + chunks[0], *chunks[1:]]
-    return [first, *chunks]
+        return [start + chunks[0], *chunks[1:]]
+    return [start, *chunks]

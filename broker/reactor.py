@@ -17,9 +17,9 @@ import logging
 import os
 import select
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 from typing import Protocol
 
 import trio
@@ -45,7 +45,7 @@ class Pollable(Protocol):
 
 
 class Flushable(Protocol):
-    """Something that has replies to send."""
+    """Something that has replies to send, or requests of this sweep to end."""
 
     def flush(self) -> None: ...
     def close(self) -> None: ...
@@ -60,6 +60,7 @@ class Reactor:
         # Reported by the kernel and not served yet.
         self._events: deque[tuple[int, Pollable, int]] = deque()
         self._after_sweep: deque[Callable[[], None]] = deque()
+        self._to_end: list[Flushable] = []
         self._to_flush: list[Flushable] = []
         # Whether sockets or callbacks are being served right now.
         self.in_turn = False
@@ -88,6 +89,12 @@ class Reactor:
             self._wake_up.set()
         self._after_sweep.append(callback)
 
+    def end_after_sweep(self, flushable: Flushable) -> None:
+        """End, in this turn and before anybody is called back, what was put off for the other
+        requests of this sweep."""
+        assert self.in_turn
+        self._to_end.append(flushable)
+
     def flush_after_sweep(self, flushable: Flushable) -> None:
         """Send the replies of a connection together with those of the others, in this turn."""
         assert self.in_turn
@@ -95,7 +102,7 @@ class Reactor:
 
     def turn_is_over(self) -> bool:
         """Whether whoever is being served should leave the rest of its work for the next turn."""
-        return time.perf_counter() > self._turn_ends_at
+        return perf_counter() > self._turn_ends_at
 
     async def run(self) -> None:
         while True:
@@ -108,24 +115,32 @@ class Reactor:
     def _take_turn(self) -> None:
         self.in_turn = True
         self.now = trio.current_time()
-        ends_at = self._turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
+        ends_at = self._turn_ends_at = perf_counter() + TURN_SECONDS_MAX
         while True:
             if not self._events:
                 self._poll()
             if not self._events and not self._after_sweep:
                 break
             self._serve_events()
+            if self._to_end:
+                self._end_requests()
             if self._after_sweep:
                 self._call_waiting()
+                if self._to_end:
+                    self._end_requests()
             if self._to_flush:
-                self._flush()
-            if time.perf_counter() > ends_at:
+                to_flush, self._to_flush = self._to_flush, []
+                self._flush(to_flush)
+            if perf_counter() > ends_at:
                 break
         self.in_turn = False
 
-    def _flush(self) -> None:
-        to_flush, self._to_flush = self._to_flush, []
-        for flushable in to_flush:
+    def _end_requests(self) -> None:
+        to_end, self._to_end = self._to_end, []
+        self._flush(to_end)
+
+    def _flush(self, flushables: list[Flushable]) -> None:
+        for flushable in flushables:
             try:
                 flushable.flush()
             except Exception:
@@ -149,14 +164,14 @@ class Reactor:
                 except Exception:
                     logger.exception("closing %r after a fault in the broker", pollable)
                     pollable.close()
-                if self.turn_is_over():
+                if perf_counter() > self._turn_ends_at:
                     return
 
     def _call_waiting(self) -> None:
         """Those that come while others are called wait for the next sweep."""
         waiting = self._after_sweep
         # They have a time of their own, so that busy sockets can't keep them from their turn.
-        self._turn_ends_at = time.perf_counter() + TURN_SECONDS_MAX
+        self._turn_ends_at = perf_counter() + TURN_SECONDS_MAX
         for _ in range(len(waiting)):
             try:
                 waiting.popleft()()

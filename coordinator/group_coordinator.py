@@ -131,9 +131,14 @@ class GroupCoordinator:
 
     # --- offsets ---
 
-    def commit_offsets(self, commit: OffsetCommit) -> None:
+    def check_offset_commit(self, commit: OffsetCommit) -> None:
+        """Decide whether the group takes it. The records of other commits change nothing that this
+        depends on, as long as the group is there: several can be decided and then stored."""
         self._offsets.check_commit(commit)
         self._classic.on_offset_commit(commit.request.group_id, commit.request.member_id)
+
+    def commit_offsets(self, commit: OffsetCommit) -> None:
+        self.check_offset_commit(commit)
         self._offsets.store_commit(commit)
 
     def fetch_offsets(
@@ -153,6 +158,9 @@ class GroupCoordinator:
         return remove_orphans(self._shard, self._offsets)
 
     # --- groups of all kinds ---
+
+    def has_group(self, group_id: str) -> bool:
+        return group_id in self._shard.groups
 
     def describe(self, group_id: str, api_version: int) -> DescribedGroup:
         """A group for DescribeGroups, which knows only classic ones."""

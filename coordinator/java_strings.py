@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import struct
+from operator import mul
+
+# Code units that are hashed in one go, and the powers of 31 that they are multiplied with.
+_UNITS_AT_ONCE = 64
+_POWERS = [pow(31, exponent, 2**32) for exponent in range(_UNITS_AT_ONCE, -1, -1)]
 
 
 def hash_code(text: str) -> int:
     """String.hashCode: a polynomial in 31 over the code units, as a signed number of 32 bits."""
+    data = text.encode("utf-16-le")
+    units = struct.unpack(f"<{len(data) // 2}H", data)
     hashed = 0
-    for (unit,) in struct.iter_unpack("<H", text.encode("utf-16-le")):
-        hashed = (31 * hashed + unit) & 0xFFFFFFFF
+    for start in range(0, len(units), _UNITS_AT_ONCE):
+        part = (hashed, *units[start : start + _UNITS_AT_ONCE])
+        hashed = sum(map(mul, part, _POWERS[-len(part) :])) & 0xFFFFFFFF
     return hashed - 2**32 if hashed & 0x80000000 else hashed
 
 

@@ -254,12 +254,14 @@ def _check_header(records: Buffer, config: LogConfig, origin: AppendOrigin) -> R
         header = read_batch_header(records)
     except WireError as error:
         raise LogError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    # Unpacked, because each name of a named tuple is a search; this is done for every batch.
+    base_offset, length, _, _, _, attributes, last_delta, _, _, producer_id, _, sequence, count = (
+        header
+    )
     is_client = origin is _CLIENT
-    if is_client and header.base_offset != 0:
-        raise LogError(
-            ErrorCode.INVALID_RECORD, f"the base offset is {header.base_offset} instead of 0"
-        )
-    size = LOG_OVERHEAD + header.batch_length
+    if is_client and base_offset != 0:
+        raise LogError(ErrorCode.INVALID_RECORD, f"the base offset is {base_offset} instead of 0")
+    size = LOG_OVERHEAD + length
     if size > config.max_message_bytes:
         raise LogError(
             ErrorCode.MESSAGE_TOO_LARGE,
@@ -267,14 +269,18 @@ def _check_header(records: Buffer, config: LogConfig, origin: AppendOrigin) -> R
         )
     if not crc_is_valid(records, header):
         raise LogError(ErrorCode.CORRUPT_MESSAGE, "the checksum is wrong")
-    if header.attributes & CODEC_MASK > _CODEC_MAX:
+    if attributes & CODEC_MASK > _CODEC_MAX:
         raise LogError(ErrorCode.UNKNOWN_SERVER_ERROR, f"there is no codec {header.codec}")
-    if is_client:
-        _check_client_header(header)
+    if is_client and not (
+        last_delta + 1 == count > 0
+        and not attributes & CONTROL_MASK
+        and (producer_id < 0 or sequence >= 0)
+    ):
+        _refuse_client_header(header)
     return header
 
 
-def _check_client_header(header: RecordBatchHeader) -> None:
+def _refuse_client_header(header: RecordBatchHeader) -> None:
     count = header.record_count
     if header.last_offset_delta < 0:
         raise LogError(

@@ -103,8 +103,10 @@ def encode_chunks(message: Message, version: int) -> list[RecordsSlice]:
     """
     cuts: list[int] = []
     parts: list[Any] = []
-    chunks: list[RecordsSlice] = []
     encoder_for(type(message), version)(message, parts, cuts)
+    if not cuts:
+        return [b"".join(parts)] if parts else []
+    chunks: list[RecordsSlice] = []
     _join_parts(parts, cuts, chunks)
     return chunks
 

@@ -19,8 +19,8 @@ API_VERSIONS_KEY = 18
 
 _unpack_start = struct.Struct(">hhih").unpack_from
 _pack_start = struct.Struct(">hhih").pack
-_pack_response = struct.Struct(">i").pack
-_pack_flexible_response = struct.Struct(">ix").pack
+_pack_response_start = struct.Struct(">ii").pack
+_pack_flexible_response_start = struct.Struct(">iix").pack
 _START_BYTES = 10
 _NO_BOUNDS = (0, -1, 0)
 
@@ -103,11 +103,13 @@ def encode_request_header(header: RequestHeader) -> bytes:
         raise WireError(f"request header: {error}") from error
 
 
-def encode_response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
-    """Write the header of a response to a request with these three values."""
+def encode_response_start(
+    api_key: int, api_version: int, correlation_id: int, body_bytes: int
+) -> bytes:
+    """Write the size of a whole response and its header, which stand before a body."""
     if api_version >= VERSION_BOUNDS[api_key][2] and api_key != API_VERSIONS_KEY:
-        return _pack_flexible_response(correlation_id)
-    return _pack_response(correlation_id)
+        return _pack_flexible_response_start(5 + body_bytes, correlation_id)
+    return _pack_response_start(4 + body_bytes, correlation_id)
 
 
 def decode_response_header(

@@ -9,16 +9,19 @@ from uuid import uuid4
 
 import trio
 
-from klamm.broker.coordinator_shard import CoordinatorShard
-from klamm.broker.groups.batches import GROUPS_BASE_SEQUENCE
+from klamm.broker.coordinator_shard import CoordinatorShard, when_durable
+from klamm.broker.groups.batches import GROUPS_BASE_SEQUENCE, BuiltRecords
+from klamm.broker.groups.commits import GatheredCommits
 from klamm.broker.groups.loading import LogReader
 from klamm.broker.groups.timers import GroupTimers
 from klamm.broker.partition import Partition
 from klamm.broker.replies import Pending
 from klamm.coordinator.group import Shard
 from klamm.coordinator.group_coordinator import GroupCoordinator
+from klamm.coordinator.offset_commits import OffsetCommit
 from klamm.coordinator.ports import CoordinatorRecord, Reply
 from klamm.coordinator.records import decode_coordinator_record
+from klamm.wire.messages.offset_commit import OffsetCommitResponse
 
 if TYPE_CHECKING:
     from klamm.broker.groups.service import Groups
@@ -37,7 +40,8 @@ class GroupShard(CoordinatorShard):
         super().__init__(groups.broker, partition, groups.codec)
         self._groups = groups
         self._timers = GroupTimers(self._broker.timers, self.run_step)
-        self.coordinator = GroupCoordinator(
+        self._commits = GatheredCommits(self)
+        self._coordinator = GroupCoordinator(
             Shard(
                 groups={},
                 journal=self,
@@ -53,8 +57,15 @@ class GroupShard(CoordinatorShard):
 
     # --- the coordinator ---
 
+    @property
+    def coordinator(self) -> GroupCoordinator:
+        """The groups, with everything that was accepted until now."""
+        if self._commits:
+            self._commits.store()
+        return self._coordinator
+
     def replay(self, record: CoordinatorRecord) -> None:
-        self.coordinator.replay(record)
+        self._coordinator.replay(record)
 
     def on_loaded(self) -> None:
         self.coordinator.on_loaded()
@@ -109,6 +120,41 @@ class GroupShard(CoordinatorShard):
         command(reply)
         is_asking = False
         return pending
+
+    def run_step(self, step: Callable[[], None]) -> None:
+        self.flush()
+        super().run_step(step)
+
+    # --- commits ---
+
+    def commit_offsets(
+        self, commit: OffsetCommit
+    ) -> OffsetCommitResponse | Pending[OffsetCommitResponse]:
+        """Store a commit, with others of the same sweep if there are any.
+
+        Raises:
+            CoordinatorError: the group or the log refuses it.
+        """
+        reactor = self._broker.reactor
+        if (
+            not reactor.in_turn
+            or not commit.records
+            or isinstance(commit.records, BuiltRecords)
+            # It makes a group, and the next request must find it.
+            or not self._coordinator.has_group(commit.request.group_id)
+        ):
+            self.coordinator.commit_offsets(commit)
+            return when_durable(commit.response(), [self])
+        # What is gathered already changes nothing that this depends on.
+        self._coordinator.check_offset_commit(commit)
+        if not self._commits:
+            reactor.end_after_sweep(self)
+        return self._commits.add(commit)
+
+    def flush(self) -> None:
+        """The sweep has ended (reactor.Flushable)."""
+        if self._commits and not self._broker.is_halted:
+            self._commits.store()
 
     # --- background (coordinator.ports.Background) ---
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from klamm.broker.coordinator_shard import when_durable
 from klamm.broker.groups.batches import BuiltRecords, build_records_batch
 from klamm.broker.replies import Steps
 from klamm.coordinator.errors import CoordinatorError
@@ -57,11 +56,9 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> Steps[Offse
         batch = yield partial(build_records_batch, commit.records, now_ms, groups.codec)
         commit.records = BuiltRecords(commit.records, batch)
     try:
-        shard = groups.shard_of(request.group_id)
-        shard.coordinator.commit_offsets(commit)
+        return groups.shard_of(request.group_id).commit_offsets(commit)
     except CoordinatorError as error:
         return commit.response(error.code)
-    return when_durable(commit.response(), [shard])
 
 
 def error_response(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:

@@ -72,8 +72,19 @@ WITHOUT_LOG_START = frozenset(
 TOLD_WITH_MESSAGE = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
 
 
-def handle(request: ProduceRequest, context: RequestContext) -> Stepwise[Produced]:
+def handle(request: ProduceRequest, context: RequestContext) -> Produced | Stepwise[Produced]:
     production = Production(request, context)
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        # Most requests: mostly there is nothing in them that could take long.
+        attempt = production.attempt(topics[0], topics[0].partition_data[0])
+        if not production.is_suspect and not attempt.needs_opening:
+            return production.append_one(topics[0], attempt)
+    return take_steps(production)
+
+
+def take_steps(production: Production) -> Stepwise[Produced]:
+    """Serve a request that is about many partitions, or suspect, or has batches to be opened."""
     yield from production.look_at_all()
     if production.is_suspect:
         refusal = yield from production.find_refusal_of_all()
@@ -81,7 +92,7 @@ def handle(request: ProduceRequest, context: RequestContext) -> Stepwise[Produce
             return production.refuse_all(refusal)
     # First of all: what a thread does holds up the connection, and so keeps its requests in order.
     yield from production.open_all()
-    if production.is_suspect and request.transactional_id is not None:
+    if production.is_suspect and production.request.transactional_id is not None:
         return (yield from ProduceInTransaction(production).handle())
     return (yield from production.append_all())
 
@@ -107,7 +118,7 @@ class Production:
         for topic in self.request.topic_data:
             attempts: list[Attempt] = []
             for data in topic.partition_data:
-                attempts.append(self._attempt(topic, data))
+                attempts.append(self.attempt(topic, data))
                 yield None
             topics.append((topic, attempts))
         self.topics = yield from one_attempt_each(topics)
@@ -143,7 +154,8 @@ class Production:
         """Batches whose records must be looked at, which may take long."""
         return [each for _, attempts in self.topics for each in attempts if each.needs_opening]
 
-    def _attempt(self, topic: TopicProduceData, data: PartitionProduceData) -> Attempt:
+    def attempt(self, topic: TopicProduceData, data: PartitionProduceData) -> Attempt:
+        """Look at one partition of the request; nothing is done yet."""
         attempt = Attempt(data.index)
         try:
             partition = self._find(topic, data.index)
@@ -174,6 +186,12 @@ class Production:
                 attempt.open_records, self.now_ms, self.broker.config.klamm_decompressed_bytes_max
             )
 
+    def append_one(self, topic: TopicProduceData, attempt: Attempt) -> Produced:
+        appended = TopicProduceResponse(
+            name=topic.name, topic_id=topic.topic_id, partition_responses=[self._append(attempt)]
+        )
+        return self._answer(ProduceResponse(responses=[appended]))
+
     def append_all(self) -> Stepwise[Produced]:
         response = ProduceResponse()
         for topic, attempts in self.topics:
@@ -182,6 +200,10 @@ class Production:
             for attempt in attempts:
                 appended.partition_responses.append(self._append(attempt))
                 yield None
+        return self._answer(response)
+
+    def _answer(self, response: ProduceResponse) -> Produced:
+        """Say when the reply leaves; see the promise above."""
         flusher = self.broker.flusher
         if self.acks == ACKS_NONE:
             for log in self.unsynced:

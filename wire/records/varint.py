@@ -42,6 +42,8 @@ def encode_varint(value: int) -> bytes:
         return _ONE_BYTE[value]
     assert -(2**63) <= value < 2**63, "the value does not fit 64 bits"
     raw = (value << 1) ^ (value >> 63)
+    if raw < 1 << 14:
+        return bytes((raw & 0x7F | 0x80, raw >> 7))
     encoded = bytearray()
     while raw >= 0x80:
         encoded.append(raw & 0x7F | 0x80)

@@ -13,7 +13,7 @@ from klamm.wire.header import (
     decode_request_header,
     decode_response_header,
     encode_request_header,
-    encode_response_header,
+    encode_response_start,
 )
 from klamm.wire.limits import Limits
 from klamm.wire.messages import header as declared
@@ -54,7 +54,9 @@ def test_response_headers_are_those_of_the_declaration(
     key_and_version: tuple[int, int], correlation_id: int, body: bytes
 ) -> None:
     key, version = key_and_version
-    encoded = encode_response_header(key, version, correlation_id)
+    start = encode_response_start(key, version, correlation_id, len(body))
+    encoded = start[4:]
+    assert int.from_bytes(start[:4], "big") == len(encoded) + len(body)
     specified = declared.ResponseHeader(correlation_id=correlation_id)
     form_version = 1 if is_flexible(key, version) and key != API_VERSIONS_KEY else 0
     assert construct_form.encode(specified, form_version) == encoded
@@ -63,14 +65,16 @@ def test_response_headers_are_those_of_the_declaration(
 
 @pytest.mark.parametrize("version", range(5))
 def test_a_response_to_api_versions_never_has_a_tagged_section(version: int) -> None:
-    assert encode_response_header(API_VERSIONS_KEY, version, 1) == b"\x00\x00\x00\x01"
+    start = encode_response_start(API_VERSIONS_KEY, version, 1, 0)
+    assert start == b"\x00\x00\x00\x04\x00\x00\x00\x01"
     assert decode_response_header(API_VERSIONS_KEY, version, b"\x00\x00\x00\x01\x05") == (1, 4)
 
 
 def test_every_other_flexible_response_has_one() -> None:
     for key, version in KEYS_AND_VERSIONS:
         if key != API_VERSIONS_KEY and is_flexible(key, version):
-            assert encode_response_header(key, version, 1) == b"\x00\x00\x00\x01\x00"
+            start = encode_response_start(key, version, 1, 2)
+            assert start == b"\x00\x00\x00\x07\x00\x00\x00\x01\x00"
 
 
 @pytest.mark.parametrize(("version", "tail"), [(2, b""), (3, b"\x00")])
