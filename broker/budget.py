@@ -25,10 +25,16 @@ class MemoryBudget:
     def bytes_reserved(self) -> int:
         return self.bytes_max - self._free
 
+    def reserve_now(self, size: int) -> bool:
+        """Take `size` bytes, unless there is no room or others wait for it."""
+        if self._waiting or not self._fits(size):
+            return False
+        self._free -= size
+        return True
+
     def reserve(self, size: int, granted: Callable[[], None]) -> bool:
         """Take `size` bytes. True: taken now. False: `granted` is called once they are."""
-        if not self._waiting and self._fits(size):
-            self._free -= size
+        if self.reserve_now(size):
             return True
         self._waiting.append((size, granted))
         return False

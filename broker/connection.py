@@ -16,6 +16,8 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FRAME_SIZE = struct.Struct(">i")
-# Read per call; a frame that fits in it needs no reservation of its own.
-RECEIVE_BYTES = 65_536
+# A larger frame needs a reservation of its own.
+UNRESERVED_BYTES_MAX = 65_536
+# So much is copied as soon as it is received, because parts of bytes are made faster than views.
+COPIED_BYTES_MAX = 4096
 # A larger body is kept in pages that the kernel gives as bytes come: a size that is only declared
 # costs neither memory nor the time to clear it. Such pages are slower to fill, so the 1 MiB that
 # producers send at most by default is not kept in them.
@@ -214,11 +218,16 @@ class Connection:
                         self._body_received()
                     return
             else:
-                data = self._socket.recv(RECEIVE_BYTES)
-                if data:
+                received = self._reactor.receive_buffer
+                count = self._socket.recv_into(received)
+                if count:
                     self.received_at = self._reactor.now
-                    self._buffer = self._buffer + data if self._buffer else data
-                    self._handle_frames()
+                    data: bytes | memoryview = received[:count]
+                    if self._buffer:
+                        data = self._buffer + data
+                    elif count <= COPIED_BYTES_MAX:
+                        data = bytes(data)
+                    self._handle_frames(data)
                     return
         except BlockingIOError:
             return
@@ -228,9 +237,9 @@ class Connection:
 
     # Frames.
 
-    def _handle_frames(self) -> None:
-        """Handle the whole frames in the buffer while it is our turn, then send what is ready."""
-        data = self._buffer
+    def _handle_frames(self, data: bytes | memoryview) -> None:
+        """Handle the whole frames in the data while it is our turn, keep the rest of it, and send
+        what is ready."""
         available = len(data)
         position = 0
         was_partial = self._has_part_of_frame
@@ -242,24 +251,27 @@ class Connection:
                 break
             (size,) = FRAME_SIZE.unpack_from(data, position)
             if size < 0 or size > self._frame_bytes_max:
-                self.fail(self._explain_frame_size(size, data[position:start]))
+                self.fail(self._explain_frame_size(size, bytes(data[position:start])))
                 return
             end = start + size
-            if end > available:
-                if size > RECEIVE_BYTES:
-                    self._begin_body(size, data[start:])
-                    position = available
-                else:
-                    is_partial = True
+            reserved = 0
+            if size > UNRESERVED_BYTES_MAX:
+                if end > available or not self._budget.reserve_now(size):
+                    self._begin_body(size, data[start:end])
+                    position = min(end, available)
+                    break
+                reserved = size
+            elif end > available:
+                is_partial = True
                 break
-            # A copy: the decoder reads bytes much faster than a view of them.
-            self._handle_frame(data[start:end], 0)
+            # A copy, because what was received is overwritten; the decoder also reads bytes faster.
+            self._handle_frame(bytes(data[start:end]), reserved)
             if self.closed:
                 return
             position = end
             if end < available and self._reactor.turn_is_over():
                 break
-        self._buffer = data[position:]
+        self._buffer = bytes(data[position:])
         self._has_part_of_frame = is_partial
         self._has_whole_frames = position < available and not is_partial
         if is_partial and (position or not was_partial):
@@ -275,10 +287,15 @@ class Connection:
         except WireError as error:
             self.fail(f"unreadable request: {error}")
 
-    def _begin_body(self, size: int, head: bytes) -> None:
+    def _begin_body(self, size: int, start: bytes | memoryview) -> None:
         """Room for a large body comes from the budget; the part that came is kept aside."""
+        head = bytes(start)
 
         def granted() -> None:
+            if len(head) == size:
+                # After those whose replies have made room.
+                self._reactor.call_after_sweep(partial(self._handle_late, head))
+                return
             self._body_waits = False
             body = memoryview(mmap.mmap(-1, size) if size > ZEROED_BODY_BYTES else bytearray(size))
             body[: len(head)] = head
@@ -291,6 +308,15 @@ class Connection:
         self._granted = granted
         if self._budget.reserve(size, granted):
             granted()
+
+    def _handle_late(self, frame: bytes) -> None:
+        """Handle a frame that had to wait for its room."""
+        if self.closed:
+            self._budget.release(len(frame))
+            return
+        self._body_waits = False
+        self._handle_frame(frame, len(frame))
+        self.flush_soon()
 
     def _body_received(self) -> None:
         body = self._body
@@ -322,6 +348,7 @@ class Connection:
     def _is_paused(self) -> bool:
         return (
             self._holds > 0
+            or self._body_waits
             or len(self._replies) >= PIPELINE_MAX
             # All of them count, so that only one limit has to be looked at mostly.
             or (
@@ -344,13 +371,13 @@ class Connection:
     def _resume(self) -> None:
         self._resume_is_queued = False
         if self._has_whole_frames and not self._is_paused():
-            self._handle_frames()
+            self._handle_frames(self._buffer)
 
     def _update_interest(self) -> None:
         if self.closed:
             return
         mask = WRITABLE if self._unsent else 0
-        if not self._body_waits and not self._has_whole_frames and not self._is_paused():
+        if not self._has_whole_frames and not self._is_paused():
             mask |= READABLE
         if mask != self._mask:
             if mask & READABLE and not self._mask & READABLE:
@@ -376,14 +403,16 @@ class Connection:
         if self.closed:
             return
         replies = self._replies
-        ready: list[Any] = []
+        ready: list[Sequence[Any]] = []
         while replies and (chunks := replies[0].chunks) is not None:
             slot = replies.popleft()
             if slot.reserved:
                 self._budget.release(slot.reserved)
-            ready += chunks
-        if ready:
-            self._unsent.extend(ready if len(ready) == 1 else joined(ready))
+            ready.append(chunks)
+        if len(ready) == 1:
+            self._unsent.extend(ready[0])
+        elif ready:
+            self._unsent.extend(joined(chain.from_iterable(ready)))
         if self._unsent:
             self._send()
         self._go_on()

@@ -30,6 +30,8 @@ READABLE = select.EPOLLIN
 WRITABLE = select.EPOLLOUT
 HANG_UP = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 
+# What one call receives at most: two or three requests of a busy producer.
+RECEIVE_BYTES = 262_144
 # Sockets asked for at a time.
 EVENTS_PER_SWEEP_MAX = 32
 # A turn ends after this time, so that other tasks (syncs that ended, timers) get theirs: far below
@@ -62,6 +64,8 @@ class Reactor:
         self._after_sweep: deque[Callable[[], None]] = deque()
         self._to_end: list[Flushable] = []
         self._to_flush: list[Flushable] = []
+        # Whoever is served receives here, and keeps nothing of it but copies.
+        self.receive_buffer = memoryview(bytearray(RECEIVE_BYTES))
         # Whether sockets or callbacks are being served right now.
         self.in_turn = False
         # When the turn under way began, on trio's clock.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klamm.broker.connection import RECEIVE_BYTES
+from klamm.broker.connection import UNRESERVED_BYTES_MAX
 from klamm.broker.tests.in_trio import in_trio
 from klamm.broker.tests.wired import FRAME_BYTES_MAX, framed, settle, wired
 from klamm.wire.errors import WireError
@@ -41,7 +41,7 @@ async def test_a_stream_that_comes_byte_by_byte() -> None:
 
 
 @given(
-    st.lists(st.binary(max_size=300) | st.just(b"x" * (RECEIVE_BYTES + 17)), max_size=8),
+    st.lists(st.binary(max_size=300) | st.just(b"x" * (UNRESERVED_BYTES_MAX + 17)), max_size=8),
     st.lists(st.integers(1, 50_000), max_size=12),
 )
 def test_any_frames_in_any_pieces(bodies: list[bytes], sizes: list[int]) -> None:
@@ -146,7 +146,7 @@ async def test_a_request_that_cannot_be_read_ends_the_connection_with_one_line(
 async def test_a_peer_that_goes_in_the_middle_of_a_frame_leaves_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    for data in (b"\0", framed(b"abc")[:-1], framed(b"x" * RECEIVE_BYTES * 2)[:-1]):
+    for data in (b"\0", framed(b"abc")[:-1], framed(b"x" * UNRESERVED_BYTES_MAX * 2)[:-1]):
         async with wired() as wire:
             await wire.send(data)
             wire.peer.close()

@@ -13,11 +13,11 @@ from klamm.broker.budget import MemoryBudget
 from klamm.broker.connection import (
     CHUNKS_AT_ONCE_MAX,
     PIPELINE_MAX,
-    RECEIVE_BYTES,
+    UNRESERVED_BYTES_MAX,
     UNSENT_BYTES_MAX,
     UNSENT_MEMORY_MAX,
 )
-from klamm.broker.reactor import READABLE
+from klamm.broker.reactor import READABLE, RECEIVE_BYTES
 from klamm.broker.tests.in_trio import in_trio
 from klamm.broker.tests.wired import (
     BUDGET_BYTES,
@@ -30,7 +30,7 @@ from klamm.broker.tests.wired import (
     wired_many,
 )
 
-LARGE = b"x" * (RECEIVE_BYTES * 2)
+LARGE = b"x" * (UNRESERVED_BYTES_MAX * 2)
 
 
 @in_trio
@@ -266,11 +266,47 @@ async def test_a_body_larger_than_the_whole_budget_is_served_alone() -> None:
 
 
 @in_trio
+async def test_a_whole_body_waits_for_memory_and_those_behind_it_for_their_turn() -> None:
+    """It came with one call, together with what follows."""
+    budget = MemoryBudget(len(LARGE))
+    async with wired_many(2, budget) as (first, second):
+        await first.send(framed(LARGE))
+        await second.send(framed(b"before", LARGE, b"behind"))
+        assert second.frames == [b"before"]
+        assert not second.connection.is_idle
+        first.answer(0, b"done")
+        await settle()
+        assert second.frames == [b"before", LARGE, b"behind"]
+        assert budget.bytes_reserved == len(LARGE)
+        for number in range(3):
+            second.answer(number, b"%d" % number)
+        assert await second.receive() == framed(b"0", b"1", b"2")
+
+
+@in_trio
+async def test_a_connection_that_closes_between_its_grant_and_its_turn_gives_the_room_back() -> (
+    None
+):
+    budget = MemoryBudget(len(LARGE))
+    async with wired_many(2, budget) as (first, second):
+        await first.send(framed(LARGE))
+        await second.send(framed(LARGE))
+        first.answer(0, b"done")
+        second.connection.close()
+        await settle()
+        assert second.frames == []
+        assert budget.bytes_reserved == 0
+
+
+@in_trio
 async def test_small_bodies_need_no_reservation() -> None:
     budget = MemoryBudget(1)
     async with wired(budget) as wire:
-        await wire.send(framed(b"x" * (RECEIVE_BYTES - 4), b"y" * RECEIVE_BYTES))
-        assert [len(frame) for frame in wire.frames] == [RECEIVE_BYTES - 4, RECEIVE_BYTES]
+        await wire.send(framed(b"x" * (UNRESERVED_BYTES_MAX - 4), b"y" * UNRESERVED_BYTES_MAX))
+        assert [len(frame) for frame in wire.frames] == [
+            UNRESERVED_BYTES_MAX - 4,
+            UNRESERVED_BYTES_MAX,
+        ]
         assert budget.bytes_reserved == 0
 
 
