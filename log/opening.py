@@ -26,6 +26,7 @@ from klamm.wire.records.batch import (
     CREATE_TIME,
     DELETE_HORIZON_MASK,
     LOG_APPEND_TIME,
+    LOG_OVERHEAD,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_MASK,
@@ -125,9 +126,10 @@ def needs_opening(records: Buffer, config: LogConfig, now_ms: int) -> bool:
         header = read_batch_header(records)
     except WireError:
         return False
-    if header.size_in_bytes > min(len(records), config.max_message_bytes):
+    size = LOG_OVERHEAD + header.batch_length
+    if size > len(records) or size > config.max_message_bytes:
         return False
-    if header.codec == Codec.NONE and header.size_in_bytes <= INLINE_BYTES_MAX:
+    if size <= INLINE_BYTES_MAX and not header.attributes & CODEC_MASK:
         return False
     return must_open(header, config, now_ms)
 

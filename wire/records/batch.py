@@ -162,7 +162,7 @@ def crc_is_valid(data: Buffer, header: RecordBatchHeader, offset: int = 0) -> bo
     size = LOG_OVERHEAD + header.batch_length
     if len(data) - offset < size:
         return False
-    return batch_crc(data, offset, size) == header.crc
+    return crc32c(memoryview(data)[offset + ATTRIBUTES_OFFSET : offset + size]) == header.crc
 
 
 def with_offset_and_epoch(
