@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from klamm.broker.connection import ReplySlot
+from klamm.broker.connection import CHUNKS_AT_ONCE_MAX, ReplySlot, joined
 from klamm.broker.context import RequestContext
 from klamm.broker.handlers import Route, load_routes
 from klamm.broker.interception import Interceptors
@@ -319,6 +319,6 @@ def _framed(header: RequestHeader, chunks: list[Any]) -> Sequence[Any]:
         body = chunks[0]
         return (encode_response_start(key, version, correlation_id, len(body)) + body,)
     start = encode_response_start(key, version, correlation_id, sum(map(len, chunks)))
-    if chunks and isinstance(chunks[0], bytes):
-        return [start + chunks[0], *chunks[1:]]
+    if len(chunks) <= CHUNKS_AT_ONCE_MAX:
+        return joined([start, *chunks])
     return [start, *chunks]

@@ -84,7 +84,7 @@ RECORDED = {
     "produce": Work(168, 5),
     "produce, five at once": Work(143, 1.8),
     "produce to six partitions": Work(668, 10),
-    "fetch": Work(251, 7),
+    "fetch": Work(253, 6),
     "metadata": Work(273, 4),
     "offset commit": Work(334, 5),
     "offset commit, five at once": Work(248, 1),
