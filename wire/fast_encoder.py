@@ -200,7 +200,10 @@ class EncoderWriter(SourceWriter):
         if kind.name == "uuid":
             self.line(f"w(b''.join([u.bytes for u in {items}]))")
         elif kind.width:
-            self.line(f"w(pack(f'>{{len({items})}}{kind.struct_code}', *{items}))")
+            # A list of one is common: the replicas of a partition of a single broker.
+            one = self.struct_function(kind.struct_code, "pack")
+            many = f"pack(f'>{{len({items})}}{kind.struct_code}', *{items})"
+            self.line(f"w({one}({items}[0]) if len({items}) == 1 else {many})")
         else:
             self.begin_loop(f"for s in {items}:")
             if kind.name == "string":

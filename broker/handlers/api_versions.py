@@ -13,6 +13,7 @@ version is 0.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from klamm.broker.features import SUPPORTED_FEATURES
@@ -45,11 +46,7 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
     image = context.broker.metadata.image
     return ApiVersionsResponse(
         api_keys=[
-            ApiVersion(
-                api_key=route.api_key,
-                min_version=route.advertised_min_version,
-                max_version=route.max_version,
-            )
+            listed(route.api_key, route.advertised_min_version, route.max_version)
             for route in context.broker.dispatcher.routes.values()
         ],
         supported_features=[
@@ -68,9 +65,15 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
     )
 
 
+@cache
+def listed(api_key: int, first: int, last: int) -> ApiVersion:
+    """One line of the reply. It is the same in all replies, which nobody changes."""
+    return ApiVersion(api_key=api_key, min_version=first, max_version=last)
+
+
 def error_response(request: ApiVersionsRequest | None, code: ErrorCode) -> ApiVersionsResponse:
     """With UNSUPPORTED_VERSION the reply still says which versions of this API there are."""
     keys = []
     if code is ErrorCode.UNSUPPORTED_VERSION:
-        keys = [ApiVersion(api_key=API_KEY, min_version=VERSIONS[0], max_version=VERSIONS[1])]
+        keys = [listed(API_KEY, *VERSIONS)]
     return ApiVersionsResponse(error_code=code, api_keys=keys)

@@ -83,11 +83,11 @@ REQUESTS = {
 RECORDED = {
     "produce": Work(168, 5),
     "produce, five at once": Work(143, 1.8),
-    "produce to six partitions": Work(668, 10),
-    "fetch": Work(253, 6),
+    "produce to six partitions": Work(675, 10),
+    "fetch": Work(254, 6),
     "metadata": Work(273, 4),
-    "offset commit": Work(334, 5),
-    "offset commit, five at once": Work(248, 1),
+    "offset commit": Work(331, 5),
+    "offset commit, five at once": Work(249, 1),
 }
 
 
