@@ -91,7 +91,7 @@ def test_a_broker_with_many_settings_and_topics() -> None:
         image = broker.broker.metadata.image
         for number in range(10_000):
             configs = {"retention.ms": "5", "cleanup.policy": "compact", "segment.ms": "7"}
-            for record in topic_records(f"{number}", uuid4(), [[1]], configs, UUID(int=1)):
+            for record in topic_records(f"{number}", uuid4(), [[1]], configs, lambda: UUID(int=1)):
                 image.replay(record)
         custom = {f"custom.{number}": "1" for number in range(498)}
         for name in (NODE_ID, ""):
