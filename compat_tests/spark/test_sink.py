@@ -1,0 +1,75 @@
+"""The sink in batch queries: what reaches the log, by whatever column or option it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from compat_tests.clients.fixtures import MakeTopic
+from compat_tests.clients.librdkafka import ConfluentKafka
+from compat_tests.clients.raw import CODECS, stored_batches
+from compat_tests.spark.connector import FAILURES, Connector, numbered, texts
+
+
+def test_every_column_is_written(kafka: Connector, make_topic: MakeTopic) -> None:
+    """The topic column wins where there is no option; the partition column decides the rest."""
+    one, two = make_topic(2), make_topic(2)
+    headers = "array<struct<key:string,value:binary>>"
+    rows = [
+        (one, 1, b"k", b"v", [("h", b"1"), ("h", None)]),
+        (two, 0, None, b"", None),
+        (two, 1, b"deleted", None, []),
+    ]
+    schema = f"topic string, partition int, key binary, value binary, headers {headers}"
+    kafka.save(kafka.spark.createDataFrame(rows, schema), includeHeaders=True)
+    client = ConfluentKafka()
+    (first,) = client.consume(kafka.bootstrap, one, 1, partitions=(1,))
+    assert first.content == (b"k", b"v", (("h", b"1"), ("h", None)))
+    second, third = sorted(
+        client.consume(kafka.bootstrap, two, 2, partitions=(0, 1)), key=lambda r: r.partition
+    )
+    assert (second.content, third.content) == ((None, b"", ()), (b"deleted", None, ()))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_codec_is_written(kafka: Connector, make_topic: MakeTopic, codec: str) -> None:
+    topic = make_topic()
+    frame = kafka.spark.createDataFrame([(text,) for text in texts("a", 200)], "value string")
+    kafka.save(frame.coalesce(1), topic=topic, kafka__compression__type=codec)
+    assert {batch.codec for batch in stored_batches(kafka.bootstrap, topic)} == {codec}
+    assert kafka.values(subscribe=topic) == numbered(texts("a", 200))
+
+
+@pytest.mark.parametrize(("acks", "idempotence"), [("all", "true"), ("1", "false"), ("0", "false")])
+def test_producer_settings_reach_the_client(
+    kafka: Connector, make_topic: MakeTopic, acks: str, idempotence: str
+) -> None:
+    topic = make_topic()
+    frame = kafka.spark.createDataFrame([(text,) for text in texts("a", 20)], "value string")
+    kafka.save(
+        frame.coalesce(1),
+        topic=topic,
+        kafka__acks=acks,
+        kafka__enable__idempotence=idempotence,
+        kafka__linger__ms=5,
+        kafka__batch__size=200,
+    )
+    batches = stored_batches(kafka.bootstrap, topic)
+    assert all((batch.producer_id >= 0) == (idempotence == "true") for batch in batches)
+    assert kafka.values(subscribe=topic) == numbered(texts("a", 20))
+
+
+def test_a_topic_is_made_by_the_first_write(kafka: Connector, topic_names: Iterator[str]) -> None:
+    topic = next(topic_names)
+    kafka.save(kafka.spark.createDataFrame([("x",)], "value string"), topic=topic)
+    assert kafka.values(subscribe=topic) == [(0, 0, "x")]
+
+
+def test_a_record_that_is_too_large_fails_the_query(
+    kafka: Connector, make_topic: MakeTopic
+) -> None:
+    topic = make_topic(config={"max.message.bytes": "1000"})
+    frame = kafka.spark.createDataFrame([("x" * 2000,)], "value string")
+    with pytest.raises(FAILURES, match="RecordTooLarge"):
+        kafka.save(frame, topic=topic)
