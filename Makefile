@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help serve test check unit bench bench-disk micro long churn fuzz clean packages
+.PHONY: help serve test check unit bench bench-disk micro long churn pipeline fuzz clean packages
 
 PYTHON ?= python3
 export PYTHON
@@ -28,7 +28,7 @@ check: .venv/ready-for-tests ## the static checks: ruff, import contracts, mypy 
 	$(BIN)/lint-imports
 	rm -rf build $(INSTALLED)
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --target $(INSTALLED) .
-	MYPYPATH=$(INSTALLED) $(BIN)/mypy -p klamm -p compat_tests -p benchmarks | \
+	MYPYPATH=$(INSTALLED) $(BIN)/mypy -p klamm -p compat_tests -p benchmarks -p spark_examples | \
 		sed 's#^$(INSTALLED)/klamm/##'
 
 unit: .venv/ready-for-tests ## the unit tests, which need neither Java nor kcat
@@ -48,6 +48,10 @@ long: .venv/ready-for-tests ## the property tests with 25 times the examples
 
 churn: packages .venv/ready-for-tests ## ten minutes of group members that restart at random
 	KLAMM_CHURN_S=600 $(BIN)/pytest compat_tests/groups/test_churn.py $(ARGS)
+
+pipeline: .venv/ready-for-spark ## a small shop on Spark and klamm: every stage checks itself, and a picture
+	@.ci/requirements java maven
+	$(BIN)/python -m spark_examples.pipeline $(ARGS)
 
 fuzz: long
 
@@ -70,5 +74,11 @@ packages:
 .venv/ready-for-tests: pyproject.toml
 	@.ci/requirements python
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --editable '.[test]'
+	$(BIN)/pip install --editable '.[test,spark]'
+	touch .venv/ready .venv/ready-for-spark $@
+
+.venv/ready-for-spark: pyproject.toml
+	@.ci/requirements python
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --editable '.[spark]'
 	touch .venv/ready $@

@@ -20,7 +20,11 @@ from compat_tests.klamm_process import KlammProcess
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+PAGES = [
+    REPOSITORY / "README.md",
+    REPOSITORY / "spark_examples" / "README.md",
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+]
 EXAMPLE_TIMEOUT_S = 60
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

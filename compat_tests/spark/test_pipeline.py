@@ -1,0 +1,151 @@
+"""The programs of spark_examples, one after the other, on one small shop.
+
+Each test is a stage: it runs the program, lets it check itself, and breaks what it made to see that
+the check would have told. Stages need those before them, which they ask for as fixtures.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from compat_tests.apache_kafka import tool
+from compat_tests.clients.fixtures import Broker, OwnBroker, unique_names
+from compat_tests.clients.librdkafka import ConfluentKafka
+from compat_tests.clients.model import Record
+from compat_tests.spark.shop import (
+    ARCHIVE,
+    CHANGELOG,
+    ENRICH,
+    GENERATE,
+    LAG,
+    REPLAY,
+    REVENUE,
+    Shop,
+)
+from compat_tests.spark.victim import run_and_die
+from spark_examples import pipeline, revenue
+from spark_examples.checkpoint import committed_batch, committed_offsets
+
+
+@pytest.fixture(scope="module")
+def shop(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """With all its events in the log."""
+    shop = Shop(broker.bootstrap, next(unique_names("shop")), tmp_path_factory.mktemp("shop"))
+    shop.run(GENERATE)
+    return shop
+
+
+@pytest.fixture(scope="module")
+def shop_with_customers(shop: Shop) -> Shop:
+    shop.run(CHANGELOG)
+    return shop
+
+
+@pytest.fixture(scope="module")
+def enriched_shop(shop_with_customers: Shop) -> Shop:
+    shop_with_customers.run(ENRICH, "--group", shop_with_customers.topic("enrich"))
+    return shop_with_customers
+
+
+@pytest.fixture(scope="module")
+def selling_shop(enriched_shop: Shop) -> Shop:
+    """With its revenue, by a query that was killed between commit and checkpoint."""
+    arguments = [*enriched_shop.arguments(REVENUE), "--maxOffsetsPerTrigger", "300"]
+    run_and_die("revenue", "publish", 2, "after", arguments)
+    enriched_shop.run(REVENUE, "--maxOffsetsPerTrigger", "300")
+    return enriched_shop
+
+
+def test_generate(shop: Shop) -> None:
+    shop.check(GENERATE)
+    shop.check_fails(GENERATE, "--blocks", "59")
+    shop.check_fails(GENERATE, "--seed", "2")
+
+
+def test_changelog(shop_with_customers: Shop) -> None:
+    shop_with_customers.check(CHANGELOG)
+
+
+def test_changelog_of_a_query_that_is_killed_at_any_batch(shop: Shop, tmp_path: Path) -> None:
+    """Between sink and checkpoint, where a batch is done and must be done again."""
+    other = Shop(shop.bootstrap, shop.prefix, tmp_path)
+    limited = [*other.arguments(CHANGELOG), "--maxOffsetsPerTrigger", "300"]
+    run_and_die("changelog", "upsert", 2, "after", limited)
+    checkpoint = tmp_path / "changelog"
+    assert committed_batch(checkpoint) == 0
+    other.check(CHANGELOG)
+    other.run(CHANGELOG, "--maxOffsetsPerTrigger", "300")
+    assert (committed_batch(checkpoint) or 0) > 1
+    other.check(CHANGELOG)
+    newest = max((tmp_path / "customers").glob("version=*"))
+    shutil.rmtree(newest)
+    other.check_fails(CHANGELOG)
+
+
+def test_enrich(enriched_shop: Shop) -> None:
+    enriched_shop.check(ENRICH)
+
+
+def test_lag(enriched_shop: Shop) -> None:
+    """Kafka's own tool shows what the check computes."""
+    group = enriched_shop.topic("enrich")
+    arguments = ("--checkpointLocation", enriched_shop.path("enrich"), "--group", group)
+    enriched_shop.check(LAG, *arguments)
+    read = committed_offsets(enriched_shop.folder / "enrich")
+    shown = tool(
+        *("kafka-consumer-groups", "--bootstrap-server", enriched_shop.bootstrap),
+        *("--describe", "--group", group),
+    )
+    lines = [line.split() for line in shown.stdout.splitlines() if line.startswith(group)]
+    assert {(line[1], int(line[2])): (int(line[3]), int(line[5])) for line in lines} == {
+        (topic, partition): (offset, 0)
+        for topic, partitions in read.items()
+        for partition, offset in partitions.items()
+    }, shown.stdout + shown.stderr
+
+
+def test_revenue(selling_shop: Shop) -> None:
+    """Every window once, although the query was killed between commit and checkpoint."""
+    selling_shop.check(REVENUE)
+    hour = next(iter(revenue.in_python(selling_shop.bootstrap, selling_shop.prefix)))
+    wrong = Record(json.dumps({"cents": 1, "orders": 1}).encode(), str(hour).encode())
+    other = Shop(selling_shop.bootstrap, selling_shop.prefix, selling_shop.folder)
+    ConfluentKafka().produce(other.bootstrap, other.topic("revenue"), [wrong])
+    other.check_fails(REVENUE)
+
+
+def test_replay(selling_shop: Shop) -> None:
+    selling_shop.run_and_check(REPLAY)
+    assert Path(selling_shop.path("current")).resolve().name == "by-city"
+    files = Path(selling_shop.path("by-city")).glob("batch=*/*.parquet")
+    largest = max(files, key=lambda file: file.stat().st_size)
+    shutil.rmtree(largest.parent)
+    selling_shop.check_fails(REPLAY)
+
+
+def test_archive(shop: Shop) -> None:
+    """There and back; then a file of the archive is lost."""
+    shop.run_and_check(ARCHIVE, "--maxOffsetsPerTrigger", "1000")
+    back = ("--restore", shop.topic("orders"), "--into", shop.topic("orders-restored"))
+    shop.run(ARCHIVE, *back)
+    shop.check(ARCHIVE, *back)
+    one = ConfluentKafka()
+    one.produce(shop.bootstrap, shop.topic("orders-restored"), [Record(b"one more")])
+    shop.check_fails(ARCHIVE, *back)
+    # Without Spark's own list of them, nobody else misses a file.
+    shutil.rmtree(Path(shop.path("archived"), "_spark_metadata"))
+    shop.check(ARCHIVE)
+    next(Path(shop.path("archived")).rglob("part-*.parquet")).unlink()
+    shop.check_fails(ARCHIVE)
+
+
+def test_make_pipeline(spark: SparkSession, own_broker: OwnBroker, tmp_path: Path) -> None:
+    """All stages together, as the command runs them, on some minutes of the shop."""
+    with own_broker() as broker:
+        picture = pipeline.run(spark, broker.bootstrap, tmp_path, blocks=10, rate=1000)
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,145 @@
+"""archive: any topic into Parquet, by topic, date and hour; and from there into a topic again.
+
+`python -m spark_examples.archive --kafka.bootstrap.servers localhost:9092
+    --subscribe shop.orders --checkpointLocation state/archive --archive state/orders`
+`... --archive state/orders --restore shop.orders --into shop.orders.restored`
+
+Everything that a record is goes into the archive: partition, offset, timestamp, key, value and
+headers. Spark's file sink writes each batch once. Its Kafka sink knows no timestamps, so records
+are restored by an ordinary producer, one task for each partition, in the order of their offsets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from confluent_kafka import KafkaException, Producer
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as sf
+
+from spark_examples.checkpoint import committed_offsets
+from spark_examples.command_line import Program, require
+from spark_examples.streaming import source, start, streaming_arguments
+from spark_examples.topics import TIMEOUT_S, LogRecord, end_offsets, make_topic, read_topic
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    streaming_arguments(parser)
+    parser.add_argument("--archive", required=True, type=Path)
+    parser.add_argument("--restore", metavar="TOPIC", help="of the archive; needs --into")
+    parser.add_argument("--into", metavar="TOPIC", help="that is empty, or not there")
+
+
+def run(spark: SparkSession, args: argparse.Namespace) -> None:
+    if args.restore:
+        restore(spark, args)
+        return
+    args.options["includeHeaders"] = "true"
+    records = source(spark, args).withColumns(
+        {"date": sf.to_date("timestamp"), "hour": sf.hour("timestamp")}
+    )
+    writer = records.writeStream.format("parquet").partitionBy("topic", "date", "hour")
+    start(spark, writer.option("path", str(args.archive)), args).awaitTermination()
+
+
+def restore(spark: SparkSession, args: argparse.Namespace) -> None:
+    """Each record into the partition that it came from."""
+    records = archived(spark, args.archive, args.restore)
+    (last,) = records.agg(sf.max("partition").alias("partition")).collect()
+    partitions = last.partition + 1
+    make_topic(args.bootstrap, args.into, partitions)
+    if any(end_offsets(args.bootstrap, args.into).values()):
+        raise SystemExit(f"{args.into} is not empty")
+    bootstrap, topic = args.bootstrap, args.into
+    in_order = records.repartition(partitions, "partition").sortWithinPartitions(
+        "partition", "offset"
+    )
+    in_order.foreachPartition(lambda rows: produce(bootstrap, topic, rows))
+
+
+def archived(spark: SparkSession, archive: Path, topic: str) -> DataFrame:
+    return spark.read.parquet(str(archive)).where(sf.col("topic") == topic)
+
+
+def produce(bootstrap: str, topic: str, rows: Iterable[Row]) -> None:
+    """Runs in a task of Spark; fails when one record is not acknowledged."""
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    problems: list[object] = []
+    for row in rows:
+        while True:
+            try:
+                producer.produce(
+                    topic,
+                    partition=row.partition,
+                    key=row.key,
+                    value=row.value,
+                    timestamp=round(row.timestamp.timestamp() * 1000),
+                    headers=[(one.key, one.value) for one in row.headers or ()],
+                    on_delivery=lambda error, _: problems.append(error) if error else None,
+                )
+                break
+            except BufferError:
+                producer.poll(0.1)
+        producer.poll(0)
+    left = producer.flush(TIMEOUT_S)
+    if problems or left:
+        raise KafkaException(f"{left} records without an answer, {len(problems)} refused")
+
+
+def check(spark: SparkSession, args: argparse.Namespace) -> str:
+    """No offset is missing or there twice; and a restored topic is the original."""
+    said = []
+    for topic, read in committed_offsets(args.checkpoint).items():
+        rows = archived(spark, args.archive, topic).select("partition", "offset").collect()
+        kept = Counter((row.partition, row.offset) for row in rows)
+        twice = [place for place, count in kept.items() if count > 1]
+        require(not twice, f"{topic}: offsets that are there twice, e.g. {twice[:3]}")
+        log = {
+            (record.partition, record.offset)
+            for record in read_topic(args.bootstrap, topic)
+            if record.offset < read[record.partition]
+        }
+        # Retention and compaction may have taken from the log what the archive has.
+        missing = sorted(log - kept.keys())
+        require(not missing, f"{topic}: offsets that are missing, e.g. {missing[:3]}")
+        said.append(f"{len(rows):,} records of {topic}")
+    if args.restore:
+        same = compare(args.bootstrap, args.restore, args.into)
+        said.append(f"{args.into} is {args.restore}: {same:,} records")
+    return "; ".join(said)
+
+
+def compare(bootstrap: str, original: str, restored: str) -> int:
+    """Partition by partition the same records; offsets only where the original has no gaps."""
+    before = contents(read_topic(bootstrap, original))
+    after = contents(read_topic(bootstrap, restored))
+    for partition in before.keys() | after.keys():
+        one, other = before.get(partition, []), after.get(partition, [])
+        pairs = enumerate(zip(one, other, strict=False))
+        different = (index for index, (before_it, after_it) in pairs if before_it != after_it)
+        first = next(different, None)
+        require(
+            first is None and len(one) == len(other),
+            f"partition {partition}: {len(one)} and {len(other)} records, record {first} differs",
+        )
+    return sum(map(len, before.values()))
+
+
+def contents(records: Iterator[LogRecord]) -> dict[int, list[tuple[object, ...]]]:
+    """The records of each partition, without their offsets."""
+    found: dict[int, list[tuple[object, ...]]] = {}
+    for one in records:
+        content = (one.key, one.value, one.headers, one.timestamp_ms)
+        found.setdefault(one.partition, []).append(content)
+    return found
+
+
+PROGRAM = Program("archive", __doc__.split("\n")[0], arguments, run, check)
+main = PROGRAM.main
+
+if __name__ == "__main__":
+    sys.exit(main())

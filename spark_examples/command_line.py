@@ -1,0 +1,114 @@
+"""The command line that all programs share.
+
+Options of Spark keep Spark's names and are passed through as they are: `--maxOffsetsPerTrigger
+1000` reaches the Kafka source, `--kafka.acks all` the Kafka client. Only what a program itself
+needs has a name of its own, in small letters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from spark_examples.jars import MissingRequirementError
+from spark_examples.session import spark_session
+
+BOOTSTRAP = "kafka.bootstrap.servers"
+
+
+class CheckError(Exception):
+    """The property of a program does not hold for what it has made."""
+
+
+def require(holds: bool, problem: str) -> None:
+    """What every check is made of."""
+    if not holds:
+        raise CheckError(problem)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A stage of the pipeline: what it does, and the check of what it has made.
+
+    Attributes:
+        arguments: adds the program's own arguments.
+        run: does the work.
+        check: raises CheckError, or says in one line what holds.
+    """
+
+    name: str
+    description: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[SparkSession, argparse.Namespace], None]
+    check: Callable[[SparkSession, argparse.Namespace], str]
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        args = self.parsed(sys.argv[1:] if argv is None else argv)
+        try:
+            spark = spark_session(self.name, args.master, dict(args.conf))
+        except MissingRequirementError as problem:
+            print(problem, file=sys.stderr)
+            return 2
+        if not args.check:
+            self.run(spark, args)
+            return 0
+        try:
+            print(f"{self.name}: {self.check(spark, args)}")
+        except CheckError as problem:
+            print(f"{self.name}: CHECK FAILED: {problem}", file=sys.stderr)
+            return 1
+        return 0
+
+    def parsed(self, argv: Sequence[str]) -> argparse.Namespace:
+        parser = argparse.ArgumentParser(
+            prog=f"python -m spark_examples.{self.name}",
+            description=self.description,
+            epilog="All other options are Spark's own and go to the Kafka source and sink.",
+            # An abbreviation could be meant for Spark.
+            allow_abbrev=False,
+        )
+        parser.add_argument(
+            "--check", action="store_true", help="test what was made, and do nothing"
+        )
+        parser.add_argument(f"--{BOOTSTRAP}", dest="bootstrap", required=True, metavar="HOST:PORT")
+        parser.add_argument("--prefix", default="shop", help="of all topics (default: shop)")
+        parser.add_argument("--master", help="of Spark (default: two threads of this machine)")
+        parser.add_argument(
+            "--conf",
+            action="append",
+            default=[],
+            type=_setting,
+            metavar="KEY=VALUE",
+            help="of Spark",
+        )
+        self.arguments(parser)
+        args, others = parser.parse_known_args(argv)
+        args.options = {BOOTSTRAP: args.bootstrap, **_pairs(parser, others)}
+        return args
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
+
+
+def _pairs(parser: argparse.ArgumentParser, others: Sequence[str]) -> dict[str, str]:
+    """`--name value` and `--name=value` of options that only Spark knows."""
+    found: dict[str, str] = {}
+    words = iter(others)
+    for word in words:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--"):
+            parser.error(f"{word!r} belongs to no option")
+        if not equals:
+            value = next(words, "")
+            if not value or value.startswith("--"):
+                parser.error(f"--{name} needs a value")
+        found[name] = value
+    return found
