@@ -5,7 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help serve test check unit bench bench-disk micro long churn pipeline fuzz clean packages
+.PHONY: help serve test check unit bench bench-disk bench-spark micro long churn pipeline fuzz
+.PHONY: clean packages
 
 PYTHON ?= python3
 export PYTHON
@@ -39,6 +40,9 @@ bench-disk: packages .venv/ready-for-tests ## what depends on the disk: many par
 
 bench: packages .venv/ready-for-tests ## klamm and Apache Kafka side by side, at most ten minutes
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-spark: packages .venv/ready-for-tests ## the same with Spark as the client, in its own table
+	$(BIN)/python -m benchmarks --spark $(ARGS)
 
 micro: .venv/ready-for-tests ## what decoding and encoding cost, message by message
 	$(BIN)/python -m benchmarks.micro $(ARGS)

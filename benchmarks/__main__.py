@@ -12,11 +12,12 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.bench import QUICK, Bench, Sizes
 from benchmarks.brokers import KAFKA, KLAMM
-from benchmarks.rows import all_rows
+from benchmarks.rows import all_rows, spark_rows
 from benchmarks.runner import Runner
 from compat_tests.apache_kafka import MissingRequirementError, jars
 
 RESULTS = Path(__file__).with_name("results.md")
+SPARK_RESULTS = Path(__file__).with_name("spark-results.md")
 
 
 def _arguments() -> argparse.Namespace:
@@ -38,6 +39,7 @@ def _arguments() -> argparse.Namespace:
         default="both",
         help="drive only one of them, for example under a profiler; writes no results",
     )
+    parser.add_argument("--spark", action="store_true", help="the rows of Spark instead")
     parser.add_argument("--list", action="store_true", help="name the rows and end")
     return parser.parse_args()
 
@@ -45,7 +47,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     args = _arguments()
     pattern = re.compile(args.only or "", re.IGNORECASE)
-    rows = [row for row in all_rows() if pattern.search(row.name)]
+    known = spark_rows() if args.spark else all_rows()
+    rows = [row for row in known if pattern.search(row.name)]
     if not rows:
         print(f"no row matches {args.only!r}; --list names them", file=sys.stderr)
         return 2
@@ -70,8 +73,9 @@ def main() -> int:
     print("\n".join(report.outcome_problems(rows, outcome)))
     if args.broker == "both" and not args.only:
         now = datetime.datetime.now(datetime.UTC)
-        RESULTS.write_text(report.markdown(rows, outcome, now))
-        print(f"written to {RESULTS.name}")
+        results = SPARK_RESULTS if args.spark else RESULTS
+        results.write_text(report.markdown(rows, outcome, now))
+        print(f"written to {results.name}")
     return 0
 
 

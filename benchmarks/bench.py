@@ -28,10 +28,18 @@ class Sizes:
     latency_s: float = 3.0
     consumed_records: int = 300_000
     bulk_batches: int = 1_000
+    spark_records: int = 1_000_000
+    spark_latency_s: float = 15.0
 
 
 QUICK = Sizes(
-    throughput_s=0.5, requests_s=0.3, latency_s=1.0, consumed_records=60_000, bulk_batches=300
+    throughput_s=0.5,
+    requests_s=0.3,
+    latency_s=1.0,
+    consumed_records=60_000,
+    bulk_batches=300,
+    spark_records=100_000,
+    spark_latency_s=5.0,
 )
 
 

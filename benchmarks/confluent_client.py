@@ -110,7 +110,7 @@ def latency(args: argparse.Namespace) -> dict[str, float]:
     """
     producer, problems = _producer(args, **{"linger.ms": 0})
     consumer = _consumer(args)
-    consumer.assign([TopicPartition(args.topic, 0, 0)])
+    consumer.assign([TopicPartition(args.to or args.topic, 0, 0)])
     warm_up = args.rate // 2
     total = int(args.seconds * args.rate) + warm_up
     padding = bytes(LATENCY_RECORD_BYTES - _SENT_AT.size)
@@ -146,6 +146,7 @@ def main() -> None:
     parser.add_argument("what", choices=("produce", "consume", "latency"))
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--topic", required=True)
+    parser.add_argument("--to", help="where messages of --topic are copied to, for latency")
     parser.add_argument("--acks", default="all")
     parser.add_argument("--records", type=int, default=0)
     parser.add_argument("--size", type=int, default=100)

@@ -13,6 +13,7 @@ from benchmarks.bench import Bench
 from benchmarks.brokers import KAFKA, KLAMM, Durability, Server, canonical
 from benchmarks.clients import Consume, Figures, Latency, Produce
 from benchmarks.groups import Heartbeats, Rebalance
+from benchmarks.spark import SparkAvailableNow, SparkLatency, SparkRead, SparkWrite
 
 # Units of which less is better; of all others more is better.
 LOWER_IS_BETTER = frozenset(
@@ -154,6 +155,21 @@ def _cpu_rows() -> list[Row]:
         ("bulk fetch 1 MiB, 1 connection", BulkFetch(1)),
     )
     return [Row(f"broker CPU, {name}", load, "CPU s/GB", "CPU s/GB") for name, load in loads]
+
+
+def spark_rows() -> list[Row]:
+    """The rows of `make bench-spark`, which has its own table: Spark needs its own ten minutes."""
+    loads: tuple[tuple[str, Load], ...] = (
+        ("batch write 100 B, 6 partitions", SparkWrite()),
+        ("batch read 100 B, 6 partitions", SparkRead()),
+        ("AvailableNow, one batch", SparkAvailableNow(1)),
+        ("AvailableNow, ten batches", SparkAvailableNow(10)),
+    )
+    rows = [Row(f"Spark {name}", load, "records/s", "records/s", 1.0) for name, load in loads]
+    for part in ("p50", "p99"):
+        name = f"Spark topic to topic, a batch every second, {part}"
+        rows.append(Row(name, SparkLatency(), f"{part} ms", "ms", 1.0))
+    return rows
 
 
 def all_rows() -> list[Row]:
