@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,5 +40,5 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def kafka(spark: SparkSession, broker: Broker, tmp_path: Path) -> Iterator[Connector]:
     """The connector, pointed to the broker under test."""
-    with Connector(spark, broker.bootstrap, tmp_path / "checkpoint") as connector:
+    with closing(Connector(spark, broker.bootstrap, tmp_path / "checkpoint")) as connector:
         yield connector

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -48,15 +47,7 @@ class Connector:
         self.checkpoint = checkpoint
         self._queries: list[StreamingQuery] = []
 
-    def __enter__(self) -> Connector:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         for query in self._queries:
             query.stop()
 

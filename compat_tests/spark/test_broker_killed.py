@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ def test_a_query_goes_on_when_the_broker_comes_back(
     broker = own_broker()
     killed = False
 
-    with broker, Connector(spark, broker.bootstrap, tmp_path / "checkpoint") as kafka:
+    with broker, closing(Connector(spark, broker.bootstrap, tmp_path / "checkpoint")) as kafka:
         create_topic(broker.bootstrap, "source")
         create_topic(broker.bootstrap, "target")
         kafka.produce("source", texts("a", COUNT))
@@ -58,7 +59,7 @@ def test_a_checkpoint_outlives_the_broker(
 ) -> None:
     """Query and broker stop, the broker by SIGKILL; the next run reads only what is new."""
     broker = own_broker()
-    with broker, Connector(spark, broker.bootstrap, tmp_path / "checkpoint") as kafka:
+    with broker, closing(Connector(spark, broker.bootstrap, tmp_path / "checkpoint")) as kafka:
         create_topic(broker.bootstrap, "source")
         kafka.produce("source", texts("a", 10))
         options = {"subscribe": "source", "startingOffsets": "earliest"}
