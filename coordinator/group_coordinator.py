@@ -14,7 +14,13 @@ from klamm.coordinator.group import Shard
 from klamm.coordinator.offset_commits import OffsetCommit
 from klamm.coordinator.offset_removal import remove_expired, remove_group, remove_orphans
 from klamm.coordinator.offsets import Offsets
-from klamm.coordinator.ports import Client, CoordinatorRecord, Reply
+from klamm.coordinator.ports import (
+    Client,
+    CoordinatorRecord,
+    Reply,
+    TransactionalWrite,
+    TransactionMarker,
+)
 from klamm.coordinator.settings import GroupSettings
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
@@ -33,8 +39,10 @@ from klamm.wire.messages.stored.classic_group import (
     GroupMetadataKey,
     LegacyOffsetCommitKey,
     OffsetCommitKey,
+    OffsetCommitValue,
 )
 from klamm.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from klamm.wire.records.batch import NO_PRODUCER_ID
 from klamm.wire.schema import Message
 
 DEAD = "Dead"
@@ -63,9 +71,17 @@ class GroupCoordinator:
 
     # --- life ---
 
-    def replay(self, record: CoordinatorRecord) -> None:
+    def replay(self, record: CoordinatorRecord | TransactionMarker) -> None:
         """The one way in which what is stored becomes state."""
-        self._replay[type(record.key)](record.key, record.value)
+        if isinstance(record, TransactionMarker):
+            self._offsets.replay_marker(record)
+        elif record.producer_id == NO_PRODUCER_ID:
+            self._replay[type(record.key)](record.key, record.value)
+        else:
+            # Nothing else is ever part of a transaction.
+            assert isinstance(record.key, OffsetCommitKey)
+            assert isinstance(record.value, OffsetCommitValue)
+            self._offsets.replay_pending(record.key, record.value, record.producer_id)
 
     def reconfigure(self, settings: GroupSettings) -> None:
         """Obey other settings from the next step on."""
@@ -141,10 +157,21 @@ class GroupCoordinator:
         self.check_offset_commit(commit)
         self._offsets.store_commit(commit)
 
+    def commit_transactional_offsets(
+        self, commit: OffsetCommit, transaction: TransactionalWrite
+    ) -> None:
+        """Unlike other commits, these keep no member alive: they come from a producer."""
+        self._offsets.check_commit(commit)
+        self._offsets.store_commit(commit, transaction)
+
     def fetch_offsets(
-        self, request: OffsetFetchRequestGroup, response: OffsetFetchResponseGroup
+        self,
+        request: OffsetFetchRequestGroup,
+        response: OffsetFetchResponseGroup,
+        *,
+        require_stable: bool = False,
     ) -> Iterator[None]:
-        return self._offsets.fetch(request, response)
+        return self._offsets.fetch(request, response, require_stable=require_stable)
 
     def delete_offsets(
         self, request: OffsetDeleteRequest, response: OffsetDeleteResponse

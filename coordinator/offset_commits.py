@@ -22,6 +22,7 @@ from klamm.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from klamm.wire.messages.stored.classic_group import OffsetCommitKey, OffsetCommitValue
+from klamm.wire.records.batch import NO_PRODUCER_ID
 from klamm.wire.schema import ZERO_UUID
 
 TOPIC_IDS_FROM = 10
@@ -38,6 +39,7 @@ class OffsetCommit:
     Args:
         now_ms: wall time; from it the offsets expire.
         metadata_max: the longest metadata, in Java's characters.
+        producer_id: whose transaction commits; -1 for none.
 
     Attributes:
         records: what is stored if the group has nothing against it.
@@ -52,9 +54,11 @@ class OffsetCommit:
         api_version: int,
         now_ms: int,
         metadata_max: int,
+        producer_id: int = NO_PRODUCER_ID,
     ) -> None:
         self.request = request
         self.api_version = api_version
+        self.producer_id = producer_id
         self.records: list[CoordinatorRecord] = []
         self.partitions: list[tuple[str, UUID, int]] = []
         self._topics = topics
@@ -123,6 +127,7 @@ class OffsetCommit:
                     topic_id=ZERO_UUID if self._has_expiry else topic.topic_id,
                 ),
                 VALUE_VERSION_WITH_EXPIRY if self._has_expiry else VALUE_VERSION,
+                self.producer_id,
             )
         )
 
@@ -146,6 +151,10 @@ class OffsetCommit:
         if topic is None:
             topic = self._refused[key] = OffsetCommitResponseTopic(name=name, topic_id=topic_id)
         return topic
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.producer_id != NO_PRODUCER_ID
 
     @property
     def concerns_nobody(self) -> bool:

@@ -7,7 +7,7 @@ may not be true any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from klamm.coordinator.group import Group, Shard
@@ -39,15 +39,13 @@ def remove_expired(shard: Shard, offsets: Offsets, now_ms: int) -> Iterator[None
                 shard.journal.append(tombstones(group_id, expired))
             yield
         group = shard.groups.get(group_id)
-        if group is not None and group.is_empty and not offsets.of(group_id):
+        if group is not None and group.is_empty and not any(offsets.partitions(group_id)):
             shard.journal.append(group.tombstones())
         yield
 
 
 def _pieces(offsets: Offsets, group_id: str) -> Iterator[list[Partition]]:
-    partitions = [
-        (topic, index) for topic, indexes in offsets.of(group_id).items() for index in indexes
-    ]
+    partitions = list(offsets.partitions(group_id))
     for start in range(0, len(partitions), OFFSETS_PER_STEP):
         yield partitions[start : start + OFFSETS_PER_STEP]
 
@@ -67,6 +65,7 @@ def _expired(
         for topic, index in partitions
         if (value := offsets.of(group.group_id).get(topic, {}).get(index)) is not None
         and not group.is_subscribed_to(topic)
+        and not offsets.pending.is_pending(group.group_id, topic, index)
         and now_ms >= _expiry_time(value, expires_at)
     ]
 
@@ -89,10 +88,7 @@ def remove_group(shard: Shard, offsets: Offsets, group_id: str) -> Iterator[None
         if group is None:
             raise group_not_found(group_id)
         group.check_deletion()
-        left = (
-            (topic, index) for topic, indexes in offsets.of(group_id).items() for index in indexes
-        )
-        records = tombstones(group_id, islice(left, OFFSETS_PER_STEP))
+        records = tombstones(group_id, islice(offsets.partitions(group_id), OFFSETS_PER_STEP))
         is_last = len(records) < OFFSETS_PER_STEP
         if is_last:
             records += group.tombstones()
@@ -113,14 +109,16 @@ def remove_orphans(shard: Shard, offsets: Offsets) -> Iterator[None]:
             orphans = [
                 (topic, index)
                 for topic, index in partitions
-                if (value := offsets.of(group_id).get(topic, {}).get(index)) is not None
-                and _is_orphan(shard, topic, value)
+                if _is_orphan(shard, topic, offsets.values(group_id, topic, index))
             ]
             if orphans:
                 shard.journal.append(tombstones(group_id, orphans))
             yield
 
 
-def _is_orphan(shard: Shard, topic: str, value: OffsetCommitValue) -> bool:
+def _is_orphan(shard: Shard, topic: str, values: Iterable[OffsetCommitValue]) -> bool:
+    """A partition with a pending offset of the new topic has to wait for its transaction."""
     known = shard.topics.find(topic)
-    return known is None or value.topic_id not in (ZERO_UUID, known.topic_id)
+    return known is None or all(
+        value.topic_id not in (ZERO_UUID, known.topic_id) for value in values
+    )

@@ -2,7 +2,8 @@
 
 A commit is decided by the group, stored as one batch and replayed, like everything else. Offsets
 know groups only by what all kinds of groups have in common (`Group`); a commit by somebody who is
-in no group makes an empty classic group, so that it can be listed, described and deleted.
+in no group makes an empty classic group, so that it can be listed, described and deleted. What is
+committed in a transaction is pending until the transaction ends (pending_offsets.py).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from klamm.coordinator.classic.group import ClassicGroup
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.group import Group, Shard
 from klamm.coordinator.offset_commits import OffsetCommit
-from klamm.coordinator.ports import CoordinatorRecord
+from klamm.coordinator.pending_offsets import PendingOffsets
+from klamm.coordinator.ports import CoordinatorRecord, TransactionalWrite, TransactionMarker
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -53,6 +55,7 @@ class Offsets:
         self._shard = shard
         # Neither a group nor a topic is listed without an offset.
         self._committed: dict[str, GroupOffsets] = {}
+        self.pending = PendingOffsets()
 
     # --- commands ---
 
@@ -67,40 +70,56 @@ class Offsets:
             if request.generation_id_or_member_epoch < 0:
                 # Somebody who is in no group; storing the offsets makes one.
                 return
-            if commit.api_version >= GROUP_ID_NOT_FOUND_FROM:
+            if commit.api_version >= GROUP_ID_NOT_FOUND_FROM and not commit.is_transactional:
                 raise group_not_found(request.group_id)
             raise CoordinatorError(ErrorCode.ILLEGAL_GENERATION)
-        check_partition = group.check_offset_commit(
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id_or_member_epoch,
-            is_transactional=False,
-            api_version=commit.api_version,
-        )
-        if check_partition is not None:
-            for partition in commit.partitions:
-                check_partition(*partition)
+        try:
+            check_partition = group.check_offset_commit(
+                request.member_id,
+                request.group_instance_id,
+                request.generation_id_or_member_epoch,
+                is_transactional=commit.is_transactional,
+                api_version=commit.api_version,
+            )
+            if check_partition is not None:
+                for partition in commit.partitions:
+                    check_partition(*partition)
+        except CoordinatorError as error:
+            if commit.is_transactional and error.code is ErrorCode.STALE_MEMBER_EPOCH:
+                # Producers have never heard of member epochs.
+                raise CoordinatorError(ErrorCode.ILLEGAL_GENERATION) from error
+            raise
 
-    def store_commit(self, commit: OffsetCommit) -> None:
+    def store_commit(
+        self, commit: OffsetCommit, transaction: TransactionalWrite | None = None
+    ) -> None:
         """
         Raises:
             CoordinatorError: the log refuses it.
         """
         if commit.records:
-            self._shard.journal.append(commit.records)
+            self._shard.journal.append(commit.records, transaction)
 
     def fetch(
-        self, request: OffsetFetchRequestGroup, response: OffsetFetchResponseGroup
+        self,
+        request: OffsetFetchRequestGroup,
+        response: OffsetFetchResponseGroup,
+        *,
+        require_stable: bool = False,
     ) -> Iterator[None]:
         """Fill in the offsets of one group; yields where others may have their turn.
 
         What is fetched is the state of the first step.
+
+        Args:
+            require_stable: a partition with a pending offset is UNSTABLE_OFFSET_COMMIT.
 
         Raises:
             CoordinatorError: the member is unknown, or its epoch is not the one it has now.
         """
         group = self._shard.groups.get(request.group_id)
         committed = NONE
+        unstable = set(self.pending.of(request.group_id)) if require_stable else set()
         if group is not None:
             group.check_offset_fetch(request.member_id, request.member_epoch)
             committed = {
@@ -111,7 +130,11 @@ class Offsets:
                 topic = OffsetFetchResponseTopics(name=name)
                 response.topics.append(topic)
                 for index, value in partitions.items():
-                    topic.partitions.append(fetched(index, value))
+                    topic.partitions.append(
+                        unstable_commit(index)
+                        if (name, index) in unstable
+                        else fetched(index, value)
+                    )
                     yield
             return
         for asked in request.topics:
@@ -119,6 +142,10 @@ class Offsets:
             response.topics.append(topic)
             partitions = committed.get(asked.name, {})
             for index in asked.partition_indexes:
+                if (asked.name, index) in unstable:
+                    topic.partitions.append(unstable_commit(index))
+                    yield
+                    continue
                 found = partitions.get(index)
                 if found is not None and asked.topic_id not in (ZERO_UUID, found.topic_id):
                     # It is of an earlier topic of this name, unless it does not say of which.
@@ -154,7 +181,9 @@ class Offsets:
             code = ErrorCode.NONE
             if group.is_subscribed_to(topic.name):
                 code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-            elif index in committed.get(topic.name, {}):
+            elif index in committed.get(topic.name, {}) or self.pending.is_pending(
+                group_id, topic.name, index
+            ):
                 removed[topic.name, index] = None
             topic.partitions.append(
                 OffsetDeleteResponsePartition(partition_index=index, error_code=code)
@@ -171,20 +200,62 @@ class Offsets:
     def _of(self, group_id: str) -> GroupOffsets:
         return self._committed.get(group_id, NONE)
 
+    def partitions(self, group_id: str) -> Iterator[tuple[str, int]]:
+        """The partitions of a group that have an offset, be it a pending one."""
+        committed = self._of(group_id)
+        for topic, indexes in committed.items():
+            for index in indexes:
+                yield topic, index
+        for topic, index in self.pending.of(group_id):
+            if index not in committed.get(topic, {}):
+                yield topic, index
+
+    def values(self, group_id: str, topic: str, index: int) -> Iterator[OffsetCommitValue]:
+        """What is or may become the offset of a partition."""
+        committed = self._of(group_id).get(topic, {}).get(index)
+        if committed is not None:
+            yield committed
+        yield from self.pending.values(group_id, topic, index)
+
     @property
     def group_ids(self) -> list[str]:
-        """The groups that have offsets."""
-        return list(self._committed)
+        """The groups that have offsets, be they pending."""
+        return list(dict.fromkeys((*self._committed, *self.pending.group_ids)))
 
     # --- replay ---
 
     def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
         if value is None:
             self._remove(key.group, key.topic, key.partition)
+            self.pending.remove(key)
             return
+        self._ensure_group(key.group)
+        self._put(key, value)
+        self.pending.supersede(key)
+
+    def replay_pending(
+        self, key: OffsetCommitKey, value: OffsetCommitValue, producer_id: int
+    ) -> None:
+        """A commit in the transaction of that producer."""
+        self._ensure_group(key.group)
+        self.pending.add(producer_id, key, value)
+
+    def replay_marker(self, marker: TransactionMarker) -> None:
+        """A transaction has ended: its offsets come into force, or are forgotten."""
+        taken = self.pending.take(marker.producer_id)
+        if not marker.is_commit:
+            return
+        for pending in taken:
+            if pending.value is not None:
+                self._put(pending.key, pending.value)
+                self.pending.supersede(pending.key, pending.place)
+
+    def _ensure_group(self, group_id: str) -> None:
         groups: dict[str, Group] = self._shard.groups
-        if key.group not in groups:
-            groups[key.group] = ClassicGroup(key.group)
+        if group_id not in groups:
+            groups[group_id] = ClassicGroup(group_id)
+
+    def _put(self, key: OffsetCommitKey, value: OffsetCommitValue) -> None:
         topics = self._committed.get(key.group)
         if topics is None:
             topics = self._committed[key.group] = {}
@@ -232,6 +303,15 @@ def fetched(index: int, value: OffsetCommitValue | None) -> OffsetFetchResponseP
         committed_offset=value.offset,
         committed_leader_epoch=value.leader_epoch,
         metadata=value.metadata,
+    )
+
+
+def unstable_commit(index: int) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=NO_OFFSET,
+        metadata="",
+        error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
+from klamm.wire.records.batch import NO_PRODUCER_ID
 from klamm.wire.schema import Message
 
 Response = TypeVar("Response", contravariant=True)
@@ -29,17 +30,45 @@ class CoordinatorRecord:
         key: the key message, whose record type number is stored in front of it.
         value: the value message.
         value_version: the version in which the value is stored.
+        producer_id: whose transaction it is part of; -1 for none.
     """
 
     key: Message
     value: Message | None
     value_version: int = 0
+    producer_id: int = NO_PRODUCER_ID
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionMarker:
+    """The end of a transaction in a coordinator's log."""
+
+    producer_id: int
+    is_commit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionalWrite:
+    """As part of which transaction records are written.
+
+    Args:
+        guard: what the log wants to see before the first batch of a transaction (KIP-890); of no
+            meaning here.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    guard: object | None = None
 
 
 class Journal(Protocol):
     """The log partition behind a coordinator."""
 
-    def append(self, records: Sequence[CoordinatorRecord]) -> None:
+    def append(
+        self,
+        records: Sequence[CoordinatorRecord],
+        transaction: TransactionalWrite | None = None,
+    ) -> None:
         """Append the records as one batch, then replay each of them into the state.
 
         Replies that are given later in the same step leave when the batch is on disk.

@@ -10,10 +10,18 @@ from uuid import UUID
 
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.group import Group, Shard
-from klamm.coordinator.ports import CoordinatorRecord, TopicDescription
+from klamm.coordinator.ports import (
+    CoordinatorRecord,
+    TopicDescription,
+    TransactionalWrite,
+    TransactionMarker,
+)
 from klamm.coordinator.settings import GroupSettings
 from klamm.wire.codec import decode, encode
 from klamm.wire.errors import ErrorCode
+from klamm.wire.records.batch import NO_PRODUCER_ID
+
+Entry = CoordinatorRecord | TransactionMarker
 
 # More timers than this at one time are a loop of timers without delay.
 EXPIRIES_MAX = 100_000
@@ -24,7 +32,9 @@ def stored(record: CoordinatorRecord) -> CoordinatorRecord:
     key, value = record.key, record.value
     if value is not None:
         value = decode(type(value), record.value_version, encode(value, record.value_version))
-    return CoordinatorRecord(decode(type(key), 0, encode(key, 0)), value, record.value_version)
+    return CoordinatorRecord(
+        decode(type(key), 0, encode(key, 0)), value, record.value_version, record.producer_id
+    )
 
 
 class FakeJournal:
@@ -34,9 +44,11 @@ class FakeJournal:
         replay: what changes the state; it may be set later.
     """
 
-    def __init__(self, replay: Callable[[CoordinatorRecord], None] | None = None) -> None:
+    def __init__(self, replay: Callable[[Entry], None] | None = None) -> None:
         self.replay = replay
         self.batches: list[list[CoordinatorRecord]] = []
+        # Records and markers, in the order of the log.
+        self.entries: list[Entry] = []
         self.refused = 0
         self._refusals: list[ErrorCode | None] = []
 
@@ -58,16 +70,30 @@ class FakeJournal:
         """Refuse nothing any more."""
         self._refusals = []
 
-    def append(self, records: Sequence[CoordinatorRecord]) -> None:
+    def append(
+        self,
+        records: Sequence[CoordinatorRecord],
+        transaction: TransactionalWrite | None = None,
+    ) -> None:
+        producer_id = NO_PRODUCER_ID if transaction is None else transaction.producer_id
+        assert all(record.producer_id == producer_id for record in records)
         refusal = self._refusals.pop(0) if self._refusals else None
         if refusal is not None:
             self.refused += 1
             raise CoordinatorError(refusal)
         batch = [stored(record) for record in records]
         self.batches.append(batch)
-        assert self.replay is not None, "the journal has nobody to replay to"
         for record in batch:
-            self.replay(record)
+            self._add(record)
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """Append a marker, as the coordinator of transactions does."""
+        self._add(TransactionMarker(producer_id, is_commit))
+
+    def _add(self, entry: Entry) -> None:
+        assert self.replay is not None, "the journal has nobody to replay to"
+        self.entries.append(entry)
+        self.replay(entry)
 
 
 class FakeTimers:

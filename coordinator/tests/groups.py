@@ -8,7 +8,7 @@ from typing import TypeVar
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.group_coordinator import GroupCoordinator
 from klamm.coordinator.offset_commits import OffsetCommit
-from klamm.coordinator.ports import Client, CoordinatorRecord
+from klamm.coordinator.ports import Client, CoordinatorRecord, TransactionalWrite
 from klamm.coordinator.settings import GroupSettings
 from klamm.coordinator.tests.fakes import FakeShard
 from klamm.wire.errors import ErrorCode
@@ -35,6 +35,7 @@ from klamm.wire.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from klamm.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from klamm.wire.records.batch import NO_PRODUCER_ID
 
 NEWEST_COMMIT = 10
 NEWEST_NAMED_COMMIT = 9
@@ -72,8 +73,8 @@ class Coordinated(FakeShard):
         for key in self.timers.remaining_ms():
             self.timers.cancel(key)
         self.coordinator = self._new_coordinator()
-        for record in self.journal.records:
-            self.coordinator.replay(record)
+        for entry in self.journal.entries:
+            self.coordinator.replay(entry)
         self.coordinator.on_loaded()
 
     # --- offsets ---
@@ -89,8 +90,13 @@ class Coordinated(FakeShard):
         metadata: str | None = "",
         leader_epoch: int = -1,
         retention_ms: int = -1,
+        producer_id: int = NO_PRODUCER_ID,
     ) -> OffsetCommitResponse:
-        """Commit by name; by id from version 10 on, for topics that exist."""
+        """Commit by name; by id from version 10 on, for topics that exist.
+
+        Args:
+            producer_id: commits in the transaction of this producer.
+        """
         topics = [
             OffsetCommitRequestTopic(
                 name=name,
@@ -118,20 +124,27 @@ class Coordinated(FakeShard):
             retention_time_ms=retention_ms,
             topics=topics,
         )
-        return self.send_commit(request, version)
+        return self.send_commit(request, version, producer_id)
 
-    def send_commit(self, request: OffsetCommitRequest, version: int) -> OffsetCommitResponse:
+    def send_commit(
+        self, request: OffsetCommitRequest, version: int, producer_id: int = NO_PRODUCER_ID
+    ) -> OffsetCommitResponse:
         commit = OffsetCommit(
             request,
             self.topics,
             api_version=version,
             now_ms=self.shard.now_ms(),
             metadata_max=self.shard.settings.offset_metadata_max_bytes,
+            producer_id=producer_id,
         )
         drain(commit.prepare())
         if not commit.concerns_nobody:
             try:
-                self.coordinator.commit_offsets(commit)
+                if commit.is_transactional:
+                    transaction = TransactionalWrite(producer_id, producer_epoch=0)
+                    self.coordinator.commit_transactional_offsets(commit, transaction)
+                else:
+                    self.coordinator.commit_offsets(commit)
             except CoordinatorError as error:
                 return commit.response(error.code)
         return commit.response()
@@ -143,6 +156,7 @@ class Coordinated(FakeShard):
         *,
         member_id: str | None = None,
         member_epoch: int = -1,
+        require_stable: bool = False,
     ) -> OffsetFetchResponseGroup:
         """Raises CoordinatorError."""
         asked = None
@@ -155,7 +169,7 @@ class Coordinated(FakeShard):
         request = OffsetFetchRequestGroup(
             group_id=group_id, member_id=member_id, member_epoch=member_epoch, topics=asked
         )
-        drain(self.coordinator.fetch_offsets(request, response))
+        drain(self.coordinator.fetch_offsets(request, response, require_stable=require_stable))
         return response
 
     def offsets(self, group_id: str) -> dict[str, dict[int, int]]:
