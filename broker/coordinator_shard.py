@@ -21,9 +21,10 @@ from klamm.broker.partition import Partition
 from klamm.broker.replies import Pending, complete_after
 from klamm.broker.steps import Stepwise
 from klamm.coordinator.errors import CoordinatorError
-from klamm.coordinator.ports import CoordinatorRecord
+from klamm.coordinator.ports import CoordinatorRecord, TransactionalWrite, TransactionMarker
 from klamm.log.append_origin import AppendOrigin
 from klamm.log.errors import LogError
+from klamm.log.producer_state import VerificationGuard
 from klamm.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -86,6 +87,10 @@ class CoordinatorShard(ABC):
     def replay(self, record: CoordinatorRecord) -> None:
         """Make a record a part of the state."""
 
+    def replay_marker(self, marker: TransactionMarker) -> None:
+        """Make the end of a transaction a part of the state; only groups write in transactions."""
+        raise LoadError("it holds a marker, although nobody writes to it in a transaction")
+
     @abstractmethod
     def on_loaded(self) -> None:
         """The whole log was replayed."""
@@ -104,8 +109,8 @@ class CoordinatorShard(ABC):
         """Replay the log; afterwards the shard is active or failed."""
         reader = self.reader()
         try:
-            while (records := await reader.read()) is not None:
-                await self._broker.steps.run(self._replay(records))
+            while (entries := await reader.read()) is not None:
+                await self._broker.steps.run(self._replay(entries))
         except LoadError as error:
             logger.error("the %s in %s are not served: %s", self.holds, self, error)
             self._fail()
@@ -122,9 +127,12 @@ class CoordinatorShard(ABC):
             logger.warning("%s has records of unknown types, left alone: %s", self, unknown)
         self.activate()
 
-    def _replay(self, records: Sequence[CoordinatorRecord]) -> Stepwise[None]:
-        for record in records:
-            self.replay(record)
+    def _replay(self, entries: Sequence[CoordinatorRecord | TransactionMarker]) -> Stepwise[None]:
+        for entry in entries:
+            if isinstance(entry, TransactionMarker):
+                self.replay_marker(entry)
+            else:
+                self.replay(entry)
             yield None
 
     def activate(self) -> None:
@@ -185,19 +193,28 @@ class CoordinatorShard(ABC):
 
     # --- journal (coordinator.ports.Journal) ---
 
-    def append(self, records: Sequence[CoordinatorRecord]) -> None:
+    def append(
+        self,
+        records: Sequence[CoordinatorRecord],
+        transaction: TransactionalWrite | None = None,
+    ) -> None:
         """See there. One batch, at the end of the partition's log."""
         if self.state is not ShardState.ACTIVE or self._partition.deleted:
             raise CoordinatorError(ErrorCode.NOT_COORDINATOR)
         broker = self._broker
         now_ms = broker.clock.now_ms()
-        batch = build_records_batch(records, now_ms, self._codec, self.base_sequence)
+        batch = build_records_batch(
+            records, now_ms, self._codec, transaction, base_sequence=self.base_sequence
+        )
+        guard = None if transaction is None else transaction.guard
+        assert guard is None or isinstance(guard, VerificationGuard)
         try:
             result = self._partition.append(
                 memoryview(batch),
                 now_ms,
                 opened_batch(batch, self._log.config),
                 AppendOrigin.COORDINATOR,
+                guard=guard,
             )
         except LogError as error:
             logger.error("%s: %s", self, error)

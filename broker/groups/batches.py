@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from klamm.coordinator.ports import CoordinatorRecord
+from klamm.coordinator.ports import CoordinatorRecord, TransactionalWrite
 from klamm.coordinator.records import encode_coordinator_record
 from klamm.log.config import LogConfig
 from klamm.log.opening import OpenedRecords
-from klamm.wire.records.batch import BATCH_HEADER_SIZE, read_batch_header
+from klamm.wire.records.batch import (
+    BATCH_HEADER_SIZE,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    read_batch_header,
+)
 from klamm.wire.records.record import build_batch
 
-# Kafka's group coordinators number the records of a batch from 0, though without a producer id.
+# Kafka's group coordinators number the records of a batch from 0, also without a producer id.
 GROUPS_BASE_SEQUENCE = 0
 
 
@@ -27,6 +32,8 @@ def build_records_batch(
     records: Sequence[CoordinatorRecord],
     now_ms: int,
     codec: int,
+    transaction: TransactionalWrite | None = None,
+    *,
     base_sequence: int = GROUPS_BASE_SEQUENCE,
 ) -> bytes:
     if isinstance(records, BuiltRecords):
@@ -35,6 +42,9 @@ def build_records_batch(
         [(*encode_coordinator_record(record), (), now_ms) for record in records],
         codec=codec,
         base_sequence=base_sequence,
+        producer_id=NO_PRODUCER_ID if transaction is None else transaction.producer_id,
+        producer_epoch=NO_PRODUCER_EPOCH if transaction is None else transaction.producer_epoch,
+        transactional=transaction is not None,
     )
 
 

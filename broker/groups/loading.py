@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import trio
 
 from klamm.broker.partition import Partition
-from klamm.coordinator.ports import CoordinatorRecord
+from klamm.coordinator.ports import CoordinatorRecord, TransactionMarker
 from klamm.coordinator.records import UnknownRecordTypeError
 from klamm.log.errors import LogError, StorageError
 from klamm.log.open_files import FileSlice
 from klamm.wire.errors import WireError
-from klamm.wire.records.batch import read_batch_header
+from klamm.wire.records.batch import NO_PRODUCER_ID, RecordBatchHeader, read_batch_header
+from klamm.wire.records.control import read_end_transaction_marker
 from klamm.wire.records.record import iter_records
 
 logger = logging.getLogger(__name__)
+
+Entry = CoordinatorRecord | TransactionMarker
 
 
 class LoadError(Exception):
@@ -52,8 +56,8 @@ class LogReader:
         self._limiter = limiter
         self.unknown_types: set[int] = set()
 
-    async def read(self) -> list[CoordinatorRecord] | None:
-        """The records of the next piece; None at the end.
+    async def read(self) -> list[Entry] | None:
+        """The records and markers of the next piece; None at the end.
 
         Raises:
             LoadError: see there.
@@ -73,31 +77,46 @@ class LogReader:
         except (LogError, StorageError, OSError) as error:
             raise LoadError(f"it can't be read: {error}") from error
 
-    def _decode(self, part: FileSlice) -> list[CoordinatorRecord]:
+    def _decode(self, part: FileSlice) -> list[Entry]:
         """Runs in a thread, and touches nothing but this reader."""
         data = memoryview(part.read())
-        records: list[CoordinatorRecord] = []
+        entries: list[Entry] = []
         try:
             while len(data) > 0:
                 header = read_batch_header(data)
                 if header.size_in_bytes > len(data):
                     break
-                if header.is_transactional:
-                    raise LoadError(
-                        f"the batch at offset {header.base_offset} is part of a transaction,"
-                        " which klamm does not have"
-                    )
-                self._decode_batch(data[: header.size_in_bytes], records)
+                batch = data[: header.size_in_bytes]
+                if header.is_control:
+                    self._decode_marker(header, batch, entries)
+                else:
+                    self._decode_batch(header, batch, entries)
                 self._offset = header.next_offset
                 data = data[header.size_in_bytes :]
         except WireError as error:
             raise LoadError(f"the batch at offset {self._offset} is damaged: {error}") from error
-        return records
+        return entries
 
-    def _decode_batch(self, batch: memoryview, records: list[CoordinatorRecord]) -> None:
+    def _decode_marker(
+        self, header: RecordBatchHeader, batch: memoryview, entries: list[Entry]
+    ) -> None:
+        """Compaction empties a marker when nothing of its transaction is left."""
+        marker = read_end_transaction_marker(batch)
+        if marker is not None:
+            entries.append(TransactionMarker(header.producer_id, marker.is_commit))
+
+    def _decode_batch(
+        self, header: RecordBatchHeader, batch: memoryview, entries: list[Entry]
+    ) -> None:
+        producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
         for record in iter_records(batch, decompressed_bytes_max=self._decompressed_bytes_max):
             try:
-                records.append(self._decode_record(record.key, record.value))
+                decoded = self._decode_record(record.key, record.value)
+                entries.append(
+                    decoded
+                    if producer_id == NO_PRODUCER_ID
+                    else replace(decoded, producer_id=producer_id)
+                )
             except UnknownRecordTypeError as unknown:
                 self.unknown_types.add(unknown.record_type)
             except WireError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from klamm.broker.coordinator_service import CoordinatorService
-from klamm.broker.coordinator_shard import when_durable
+from klamm.broker.coordinator_shard import ShardState, when_durable
 from klamm.broker.features import GROUP_VERSION, GROUP_VERSION_LEVEL
 from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC
 from klamm.broker.groups.outbox import Outbox
@@ -20,6 +20,7 @@ from klamm.broker.partition import Partition
 from klamm.broker.replies import Pending
 from klamm.broker.steps import Stepwise
 from klamm.coordinator.group_coordinator import GroupCoordinator
+from klamm.coordinator.ports import TransactionMarker
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
@@ -77,6 +78,24 @@ class Groups(CoordinatorService[GroupShard]):
         self.settings = group_settings(self.broker.config)
         for shard in self._shards.values():
             shard.coordinator.reconfigure(self.settings)
+
+    def on_transaction_marker(
+        self, partition_index: int, producer_id: int, producer_epoch: int, committed: bool
+    ) -> None:
+        """A marker has been appended to a partition of `__consumer_offsets`.
+
+        A producer has one open transaction at most, whatever its epoch is. A shard that is still
+        loading finds the marker in the log.
+        """
+        shard = self._shards.get(partition_index)
+        if shard is None or shard.state is not ShardState.ACTIVE:
+            return
+        try:
+            shard.replay_marker(TransactionMarker(producer_id, committed))
+        except Exception:
+            # The log has what the state does not: nothing that follows could be trusted.
+            self.broker.halt(f"{shard}: a marker that was written can't be replayed")
+            raise
 
     # --- what handlers ask ---
 

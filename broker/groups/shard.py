@@ -19,7 +19,7 @@ from klamm.broker.replies import Pending
 from klamm.coordinator.group import Shard
 from klamm.coordinator.group_coordinator import GroupCoordinator
 from klamm.coordinator.offset_commits import OffsetCommit
-from klamm.coordinator.ports import CoordinatorRecord, Reply
+from klamm.coordinator.ports import CoordinatorRecord, Reply, TransactionMarker
 from klamm.coordinator.records import decode_coordinator_record
 from klamm.wire.messages.offset_commit import OffsetCommitResponse
 
@@ -66,6 +66,9 @@ class GroupShard(CoordinatorShard):
 
     def replay(self, record: CoordinatorRecord) -> None:
         self._coordinator.replay(record)
+
+    def replay_marker(self, marker: TransactionMarker) -> None:
+        self._coordinator.replay(marker)
 
     def on_loaded(self) -> None:
         self.coordinator.on_loaded()

@@ -4,8 +4,9 @@ Versions 1-10.
 
 Promise: for each partition the last commit that was stored, with its metadata and leader epoch, or
 -1; what is answered is on disk (unless `flush.before.ack` is off for `__consumer_offsets`). A group
-that does not exist has no offsets, which is no error. There are no transactional commits yet, so
-every commit is stable, whether the request asks for that or not.
+that does not exist has no offsets, which is no error. A commit in a transaction counts once the
+transaction is committed; until it has ended, whoever asks for stable commits gets
+UNSTABLE_OFFSET_COMMIT for its partition.
 
 Version by version: 2 all topics by null, an error of the whole reply · 3 throttle time ·
 4 throttling after the reply · 5 leader epoch · 6 flexible · 7 stable commits only · 8 several
@@ -14,6 +15,7 @@ groups · 9 member id and epoch (KIP-848) · 10 topic ids instead of names.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from klamm.broker.coordinator_shard import when_durable
@@ -55,7 +57,7 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> Steps[Offset
     for asked in request.groups if version >= SEVERAL_GROUPS_FROM else [only_group(request)]:
         try:
             shard = context.broker.groups.shard_of(asked.group_id)
-            found.append((yield from fetch_group(asked, shard, context)))
+            found.append((yield from fetch_group(asked, shard, context, request.require_stable)))
             asked_shards.append(shard)
         except CoordinatorError as error:
             found.append(group_error(asked, error.code, version))
@@ -66,16 +68,20 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> Steps[Offset
 
 
 def fetch_group(
-    asked: OffsetFetchRequestGroup, shard: GroupShard, context: RequestContext
+    asked: OffsetFetchRequestGroup,
+    shard: GroupShard,
+    context: RequestContext,
+    require_stable: bool,
 ) -> Stepwise[OffsetFetchResponseGroup]:
     """Raises CoordinatorError."""
+    fetch = partial(shard.coordinator.fetch_offsets, require_stable=require_stable)
     response = OffsetFetchResponseGroup(group_id=asked.group_id)
     if context.api_version < TOPIC_IDS_FROM:
-        yield from shard.coordinator.fetch_offsets(asked, response)
+        yield from fetch(asked, response)
         return response
     topics = context.broker.groups.topics
     known, unknown = resolve_ids(asked, topics)
-    yield from shard.coordinator.fetch_offsets(known, response)
+    yield from fetch(known, response)
     if asked.topics is None:
         add_ids(response, topics)
     response.topics += unknown

@@ -31,11 +31,12 @@ from klamm.broker.tests.groups.group_client import (
 )
 from klamm.broker.tests.raw_client import RawClient, create_topic, delete_topic
 from klamm.coordinator.partitioning import partition_for
-from klamm.coordinator.ports import CoordinatorRecord
+from klamm.coordinator.ports import CoordinatorRecord, TransactionalWrite
 from klamm.log.append_origin import AppendOrigin
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.list_groups import ListGroupsRequest
 from klamm.wire.messages.stored.classic_group import OffsetCommitKey, OffsetCommitValue
+from klamm.wire.records.control import build_end_transaction_marker
 from klamm.wire.records.record import build_batch
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -176,20 +177,89 @@ def test_a_record_that_can_not_be_read_closes_its_shard_and_no_other(
     assert error.startswith(f"the groups in __consumer_offsets-3 are not served: {problem}")
 
 
-def test_a_transaction_in_the_log_is_not_taken_for_committed(broker: RunningBroker) -> None:
-    batch = build_batch(
-        [(b"\0\2\0\1g", None, (), NOW_MS)],
-        transactional=True,
-        producer_id=1,
+# --- transactions in the log ---
+
+
+def write_transactional(broker: RunningBroker, producer_id: int, offset: int) -> None:
+    """A commit in a transaction, as the coordinator of the group would write it."""
+    partition = broker.broker.partitions.find(OFFSETS_TOPIC, partition_for("g", 4))
+    transaction = TransactionalWrite(producer_id, producer_epoch=0)
+    batch = build_records_batch([offset_record("g", offset)], NOW_MS, 0, transaction)
+
+    def append() -> None:
+        guard = partition.log.producers.start_verification(
+            producer_id, -1, 0, supports_epoch_bump=False, now_ms=NOW_MS
+        )
+        partition.append(memoryview(batch), NOW_MS, None, AppendOrigin.COORDINATOR, guard=guard)
+
+    broker._call(append)
+
+
+def marker(producer_id: int, *, commit: bool) -> bytes:
+    return build_end_transaction_marker(
+        producer_id=producer_id,
         producer_epoch=0,
-        base_sequence=0,
-        partition_leader_epoch=0,
+        commit=commit,
+        coordinator_epoch=0,
+        timestamp=NOW_MS,
     )
-    # As a leader that has transactions would send it.
-    write(broker, "g", batch, AppendOrigin.REPLICATION)
+
+
+def stability(client: RawClient) -> list[tuple[int, ErrorCode]]:
+    """The offset of the only partition, and why it is none."""
+    request = fetch_request("g")
+    request.require_stable = True
+    (group,) = client.call(request, 9).groups
+    return [
+        (partition.committed_offset, ErrorCode(partition.error_code))
+        for topic in group.topics
+        for partition in topic.partitions
+    ]
+
+
+def test_a_transaction_without_its_marker_is_pending_after_a_start(broker: RunningBroker) -> None:
+    with RawClient(broker) as client:
+        assert commit(client, "g", {"t": {0: 1}}) is ErrorCode.NONE
+    write_transactional(broker, 7, 5)
     broker.restart()
     with RawClient(broker) as client:
-        until(lambda: commit(client, "g", {"t": {0: 1}}) is ErrorCode.NOT_COORDINATOR)
+        assert committed(client, "g") == {"t": {0: 1}}
+        assert stability(client) == [(-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)]
+
+
+@pytest.mark.parametrize(("is_commit", "offset"), [(True, 5), (False, 1)])
+def test_a_marker_ends_a_transaction_found_or_appended(
+    broker: RunningBroker, is_commit: bool, offset: int
+) -> None:
+    with RawClient(broker) as client:
+        assert commit(client, "g", {"t": {0: 1}}) is ErrorCode.NONE
+    write_transactional(broker, 7, 5)
+    broker.restart()
+    with RawClient(broker) as client:
+        assert committed(client, "g") == {"t": {0: 1}}
+        write(broker, "g", marker(7, commit=is_commit))
+        index = partition_for("g", 4)
+        groups = broker.broker.groups
+        broker._call(lambda: groups.on_transaction_marker(index, 7, 0, is_commit))
+        assert stability(client) == [(offset, ErrorCode.NONE)]
+    broker.restart()
+    with RawClient(broker) as client:
+        assert committed(client, "g") == {"t": {0: offset}}
+        assert stability(client) == [(offset, ErrorCode.NONE)]
+
+
+def test_a_marker_that_comes_while_a_shard_loads_counts_once(
+    broker: RunningBroker, held_reader: threading.Event
+) -> None:
+    write_transactional(broker, 7, 5)
+    held_reader.clear()
+    broker.restart()
+    groups = broker.broker.groups
+    write(broker, "g", marker(7, commit=True))
+    broker._call(lambda: groups.on_transaction_marker(partition_for("g", 4), 7, 0, True))
+    held_reader.set()
+    with RawClient(broker) as client:
+        assert committed(client, "g") == {"t": {0: 5}}
 
 
 def test_offsets_of_topics_that_went_meanwhile_are_removed(
