@@ -4,7 +4,8 @@ One event is one line of JSON, in the order of time. Fields that have their defa
 
 | action       | type           | says                                                           |
 |--------------|----------------|----------------------------------------------------------------|
-| `send`       | invoke         | a producer sends a value, which nobody ever sends again        |
+| `send`       | invoke         | a producer sends a value, which nobody ever sends again;       |
+|              |                | `transaction` and `transactional_id` when it is part of one    |
 |              | ok             | it was acknowledged, at that offset (-1 where it was not told) |
 |              | fail           | it was refused, and is in no log                               |
 |              | unknown        | the producer gave up; the value may be there or not            |
@@ -16,12 +17,18 @@ One event is one line of JSON, in the order of time. Fields that have their defa
 | `assign`     | ok             | a member owns a partition, and reads it from that offset on    |
 | `revoke`     | ok             | a member gives it up                                           |
 | `watermarks` | ok             | what the leader of an epoch says of its log                    |
-| `topic`      | ok             | what is promised of a topic: `compacted`                       |
+| `transaction`| invoke         | a producer wants to end it; name: `commit` or `abort`          |
+|              | ok             | it has ended in that way                                       |
+|              | fail           | it was refused: the transaction is not committed               |
+|              | unknown        | the producer gave up; it may have ended in that way or not     |
+| `topic`      | ok             | what is promised of a topic: `compacted`; it holds a copy of   |
+|              |                | another (`copy_of`); all its keys have that `total`            |
 | `state`      | ok             | name, value: a state, `live`, or `replayed` after a restart    |
 | `check`      | ok, fail       | what the offline checker of the broker said after a recovery   |
 | `fault`      | invoke, ok     | something is done to the broker; ok: it is over                |
 
 A `poll` has the name of the consumer's assignment, which changes whenever partitions come or go.
+Consumers and readers that see committed records only say so by `isolation`.
 """
 
 from __future__ import annotations
@@ -42,6 +49,7 @@ Action = Literal[
     "committed",
     "assign",
     "revoke",
+    "transaction",
     "watermarks",
     "topic",
     "state",
@@ -65,6 +73,11 @@ class Event:
         time: in seconds, on a clock that never jumps.
         idempotent: of a `send`: the producer promises that it is stored once, and in order.
         producer_id, producer_epoch, sequence: under which a `send` went, or a record is stored.
+        generation: of a group's assignment; or the how manieth process with this transactional id
+            has sent it.
+        isolation: "committed", or "" for whoever sees everything.
+        origin: of a `send` to a copy: the value that it is made of.
+        amount: of a `send` to a topic with a total: what its key has from now on.
     """
 
     type: Type
@@ -86,6 +99,13 @@ class Event:
     generation: int = -1
     name: str = ""
     phase: str = ""
+    transaction: str = ""
+    transactional_id: str = ""
+    isolation: str = ""
+    origin: str = ""
+    amount: int = -1
+    copy_of: str = ""
+    total: int = -1
     compacted: bool = False
     log_start: int = -1
     high_watermark: int = -1

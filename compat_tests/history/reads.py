@@ -1,4 +1,7 @@
-"""The rules of what consumers see and are told: I6, I8, I13 and I14."""
+"""The rules of what consumers see and are told: I6, I8, I13 and I14.
+
+What those see who see committed records only is judged in transactions.py.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +28,16 @@ def order_of_polls(book: Book) -> Iterator[str]:
             reader = (event.process, event.assignment)
             before = last.get(reader)
             who = f"{partition.name}: {event.process or 'a consumer'}"
-            yield from _step(who, offsets, before, event.offset)
+            yield from step(who, offsets, before, event.offset)
             last[reader] = event.offset
         before = None
         for event in partition.reads:
-            yield from _step(f"{partition.name}: at the end", offsets, before, event.offset)
+            yield from step(f"{partition.name}: at the end", offsets, before, event.offset)
             before = event.offset
         yield from _holes(partition)
 
 
-def _step(who: str, offsets: list[int], before: int | None, offset: int) -> Iterator[str]:
+def step(who: str, offsets: list[int], before: int | None, offset: int) -> Iterator[str]:
     if before is None:
         return
     if offset <= before:
@@ -48,7 +51,8 @@ def _step(who: str, offsets: list[int], before: int | None, offset: int) -> Iter
 
 def _holes(partition: PartitionBook) -> Iterator[str]:
     """Without compaction, and without markers of transactions, each offset has its record."""
-    if partition.end is None or partition.is_compacted:
+    has_markers = any(send.invoked.transaction for send in partition.sends.values())
+    if partition.end is None or partition.is_compacted or has_markers:
         return
     there = {event.offset for event in partition.reads}
     missing = [

@@ -1,14 +1,10 @@
-"""What a history is checked for, by number; each rule says in its own words what must hold.
-
-I9 to I12 are about transactions and come with them: their events will carry the transaction of a
-send, and how that ended. Markers take offsets then, for which I6 has to make room.
-"""
+"""What a history is checked for, by number; each rule says in its own words what must hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from compat_tests.history import broker, groups, reads, sends
+from compat_tests.history import broker, groups, reads, sends, transactions
 from compat_tests.history.book import Book, open_book
 from compat_tests.history.events import Event
 
@@ -24,6 +20,11 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("I7 commit", groups.commits),
     ("I7 two owners", groups.one_owner),
     ("I8 watermark", reads.watermarks),
+    ("I9 isolation", transactions.isolation),
+    ("I9 all or none", transactions.all_or_none),
+    ("I10 copy", transactions.copies),
+    ("I11 money", transactions.totals),
+    ("I12 zombie", transactions.fencing),
     ("I13 compaction", reads.compaction),
     ("I14 leader epoch", reads.leader_epochs),
     ("I15 replay", broker.replayed_state),

@@ -114,7 +114,7 @@ def no_phantoms(book: Book) -> Iterator[str]:
     """I5: what is seen was sent, and what was refused is never seen."""
     for partition in book.partitions.values():
         told: set[str] = set()
-        for event in partition.seen():
+        for event in (*partition.seen(), *partition.committed.seen()):
             value = event.value or ""
             if value in told:
                 continue

@@ -11,6 +11,7 @@ import pytest
 from compat_tests.history.broker import LIVENESS_S
 from compat_tests.history.events import Event
 from compat_tests.history.model import COMPACTED, TOPIC, good_history
+from compat_tests.history.model_transactions import BANK, COPY
 from compat_tests.history.rules import RULES, violations
 
 SEEDS = range(40)
@@ -209,6 +210,137 @@ def double_an_unknown(events: list[Event], chance: random.Random) -> list[Event]
     return [*longer[:end], *twins, *longer[end:]]
 
 
+def ends(events: list[Event], outcome: str, name: str = "commit") -> set[str]:
+    return {
+        event.transaction
+        for event in events
+        if (event.action, event.type, event.name) == ("transaction", outcome, name)
+    }
+
+
+def values_of(events: list[Event], topic: str, transactions: set[str]) -> set[str | None]:
+    return {
+        event.value
+        for event in events
+        if event.action == "send" and event.topic == topic and event.transaction in transactions
+    }
+
+
+def committed_reads(
+    events: list[Event], topic: str, action: str = "read", isolation: str = "committed"
+) -> list[int]:
+    return [i for i in indexes(events, action, topic=topic) if events[i].isolation == isolation]
+
+
+def abort_what_is_seen(events: list[Event], chance: random.Random) -> list[Event]:
+    """The producer was told that it is aborted."""
+    name = chance.choice(sorted(ends(events, "ok")))
+    return [
+        replace(event, name="abort")
+        if event.action == "transaction" and event.transaction == name
+        else event
+        for event in events
+    ]
+
+
+def see_what_is_aborted(events: list[Event], chance: random.Random) -> list[Event]:
+    aborted = values_of(events, BANK, ends(events, "ok", "abort"))
+    end = indexes(events, "end", topic=BANK)[-1]
+    index = chance.choice(
+        [i for i in committed_reads(events, BANK, isolation="") if events[i].value in aborted]
+    )
+    return [*events[:end], replace(events[index], isolation="committed"), *events[end:]]
+
+
+def see_what_is_open(events: list[Event], chance: random.Random) -> list[Event]:
+    index = chance.choice(committed_reads(events, BANK, "poll"))
+    poll = events[index]
+    sent = next(i for i, e in enumerate(events) if e.action == "send" and e.value == poll.value)
+    return [*events[: sent + 1], poll, *drop(events, index)[sent + 1 :]]
+
+
+def see_above_the_stable_offset(events: list[Event], chance: random.Random) -> list[Event]:
+    marks = [
+        i
+        for i in indexes(events, "watermarks", topic=BANK)
+        if any(events[p].partition == events[i].partition for p in polls_before(events, i))
+    ]
+    index = chance.choice(marks)
+    furthest = max(
+        events[p].offset
+        for p in polls_before(events, index)
+        if events[p].partition == events[index].partition
+    )
+    return change(events, index, last_stable=furthest)
+
+
+def polls_before(events: list[Event], index: int) -> list[int]:
+    return [p for p in committed_reads(events, BANK, "poll") if p < index]
+
+
+def pass_over_a_committed_record(events: list[Event], chance: random.Random) -> list[Event]:
+    sure = values_of(events, BANK, ends(events, "ok"))
+    polls = [i for i in committed_reads(events, BANK, "poll") if events[i].value in sure]
+    last = {events[i].partition: i for i in committed_reads(events, BANK, "poll")}
+    first = {events[i].partition: i for i in reversed(committed_reads(events, BANK, "poll"))}
+    inner = [i for i in polls if i not in (*last.values(), *first.values())]
+    return drop(events, chance.choice(inner))
+
+
+def lose_a_part(events: list[Event], chance: random.Random) -> list[Event]:
+    sure = values_of(events, BANK, ends(events, "ok"))
+    reads = [i for i in committed_reads(events, BANK) if events[i].value in sure]
+    return drop(events, chance.choice(reads))
+
+
+def tear_what_nobody_knows(events: list[Event], chance: random.Random) -> list[Event]:
+    unknown = values_of(events, BANK, ends(events, "unknown"))
+    reads = [i for i in committed_reads(events, BANK) if events[i].value in unknown]
+    return drop(events, chance.choice(reads))
+
+
+def committed_sends(events: list[Event], topic: str) -> list[int]:
+    committed = ends(events, "ok")
+    sends = indexes(events, "send", "invoke", topic=topic)
+    return [i for i in sends if events[i].transaction in committed]
+
+
+def copy_twice(events: list[Event], chance: random.Random) -> list[Event]:
+    """Two transactions have copied the same record."""
+    one, other = chance.sample(committed_sends(events, COPY), 2)
+    return change(events, other, origin=events[one].origin)
+
+
+def copy_in_another_order(events: list[Event], chance: random.Random) -> list[Event]:
+    one, other = chance.sample(committed_sends(events, COPY), 2)
+    changed = change(events, one, origin=events[other].origin)
+    return change(changed, other, origin=events[one].origin)
+
+
+def steal_money(events: list[Event], chance: random.Random) -> list[Event]:
+    """The last that was written of an account is wrong."""
+    there = {events[i].value for i in committed_reads(events, BANK)}
+    newest = {
+        events[i].key: i
+        for i in indexes(events, "send", "invoke", topic=BANK)
+        if events[i].value in there
+    }
+    index = chance.choice(sorted(newest.values()))
+    return change(events, index, amount=events[index].amount - 1)
+
+
+def write_as_a_zombie(events: list[Event], chance: random.Random) -> list[Event]:
+    """What a process sent before it was replaced stands behind what the next one has sent."""
+    newest: dict[int, int] = {}
+    candidates = []
+    for i in indexes(events, "send", "invoke", topic=BANK):
+        if newest.get(events[i].partition) == events[i].generation > 0:
+            candidates.append(i)
+        newest[events[i].partition] = events[i].generation
+    index = chance.choice(candidates)
+    return change(events, index, generation=events[index].generation - 1)
+
+
 MUTATIONS: list[tuple[Mutation, str]] = [
     (lose_a_record, "I1"),
     (lose_the_end, "I1"),
@@ -228,6 +360,17 @@ MUTATIONS: list[tuple[Mutation, str]] = [
     (add_an_owner, "I7"),
     (lower_a_watermark, "I8"),
     (exchange_watermarks, "I8"),
+    (abort_what_is_seen, "I9"),
+    (see_what_is_aborted, "I9"),
+    (see_what_is_open, "I9"),
+    (see_above_the_stable_offset, "I9"),
+    (pass_over_a_committed_record, "I9"),
+    (lose_a_part, "I9"),
+    (tear_what_nobody_knows, "I9"),
+    (copy_twice, "I10"),
+    (copy_in_another_order, "I10"),
+    (steal_money, "I11"),
+    (write_as_a_zombie, "I12"),
     (lose_the_last_of_a_key, "I13"),
     (change_an_epoch, "I14"),
     (change_a_state, "I15"),
