@@ -21,7 +21,7 @@ from klamm.broker.partition import Partition
 from klamm.broker.replies import Pending, complete_after
 from klamm.broker.steps import Stepwise
 from klamm.coordinator.errors import CoordinatorError
-from klamm.coordinator.ports import CoordinatorRecord, TransactionalWrite, TransactionMarker
+from klamm.coordinator.ports import CoordinatorRecord, OpenTransaction, TransactionMarker
 from klamm.log.append_origin import AppendOrigin
 from klamm.log.errors import LogError
 from klamm.log.producer_state import VerificationGuard
@@ -196,7 +196,7 @@ class CoordinatorShard(ABC):
     def append(
         self,
         records: Sequence[CoordinatorRecord],
-        transaction: TransactionalWrite | None = None,
+        transaction: OpenTransaction | None = None,
     ) -> None:
         """See there. One batch, at the end of the partition's log."""
         if self.state is not ShardState.ACTIVE or self._partition.deleted:

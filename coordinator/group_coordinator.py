@@ -17,8 +17,8 @@ from klamm.coordinator.offsets import Offsets
 from klamm.coordinator.ports import (
     Client,
     CoordinatorRecord,
+    OpenTransaction,
     Reply,
-    TransactionalWrite,
     TransactionMarker,
 )
 from klamm.coordinator.settings import GroupSettings
@@ -158,7 +158,7 @@ class GroupCoordinator:
         self._offsets.store_commit(commit)
 
     def commit_transactional_offsets(
-        self, commit: OffsetCommit, transaction: TransactionalWrite
+        self, commit: OffsetCommit, transaction: OpenTransaction
     ) -> None:
         """Unlike other commits, these keep no member alive: they come from a producer."""
         self._offsets.check_commit(commit)

@@ -15,7 +15,7 @@ from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.group import Group, Shard
 from klamm.coordinator.offset_commits import OffsetCommit
 from klamm.coordinator.pending_offsets import PendingOffsets
-from klamm.coordinator.ports import CoordinatorRecord, TransactionalWrite, TransactionMarker
+from klamm.coordinator.ports import CoordinatorRecord, OpenTransaction, TransactionMarker
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -91,7 +91,7 @@ class Offsets:
             raise
 
     def store_commit(
-        self, commit: OffsetCommit, transaction: TransactionalWrite | None = None
+        self, commit: OffsetCommit, transaction: OpenTransaction | None = None
     ) -> None:
         """
         Raises:

@@ -48,7 +48,7 @@ class TransactionMarker:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionalWrite:
+class OpenTransaction:
     """As part of which transaction records are written.
 
     Args:
@@ -67,7 +67,7 @@ class Journal(Protocol):
     def append(
         self,
         records: Sequence[CoordinatorRecord],
-        transaction: TransactionalWrite | None = None,
+        transaction: OpenTransaction | None = None,
     ) -> None:
         """Append the records as one batch, then replay each of them into the state.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from klamm.coordinator.ports import CoordinatorRecord, TransactionalWrite
+from klamm.coordinator.ports import CoordinatorRecord, OpenTransaction
 from klamm.coordinator.records import encode_coordinator_record
 from klamm.log.config import LogConfig
 from klamm.log.opening import OpenedRecords
@@ -32,7 +32,7 @@ def build_records_batch(
     records: Sequence[CoordinatorRecord],
     now_ms: int,
     codec: int,
-    transaction: TransactionalWrite | None = None,
+    transaction: OpenTransaction | None = None,
     *,
     base_sequence: int = GROUPS_BASE_SEQUENCE,
 ) -> bytes:

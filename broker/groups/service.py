@@ -121,13 +121,6 @@ class Groups(CoordinatorService[GroupShard]):
         """The configs that are set for a group, within the limits of the broker's."""
         return group_configs(self.broker.metadata.image, self.broker.config, group_id)
 
-    # --- what transactions tell ---
-
-    def on_transaction_marker(
-        self, partition_index: int, producer_id: int, producer_epoch: int, committed: bool
-    ) -> None:
-        """A marker has just been appended to a partition of `__consumer_offsets`."""
-
     # --- sweeps ---
 
     async def _expire_regularly(self) -> None:

@@ -70,6 +70,7 @@ SERVED = (
     "offset_for_leader_epoch",
     "produce",
     "sync_group",
+    "txn_offset_commit",
     "update_features",
     "write_txn_markers",
 )

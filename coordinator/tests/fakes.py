@@ -12,8 +12,8 @@ from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.group import Group, Shard
 from klamm.coordinator.ports import (
     CoordinatorRecord,
+    OpenTransaction,
     TopicDescription,
-    TransactionalWrite,
     TransactionMarker,
 )
 from klamm.coordinator.settings import GroupSettings
@@ -73,7 +73,7 @@ class FakeJournal:
     def append(
         self,
         records: Sequence[CoordinatorRecord],
-        transaction: TransactionalWrite | None = None,
+        transaction: OpenTransaction | None = None,
     ) -> None:
         producer_id = NO_PRODUCER_ID if transaction is None else transaction.producer_id
         assert all(record.producer_id == producer_id for record in records)

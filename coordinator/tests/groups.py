@@ -8,7 +8,7 @@ from typing import TypeVar
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.group_coordinator import GroupCoordinator
 from klamm.coordinator.offset_commits import OffsetCommit
-from klamm.coordinator.ports import Client, CoordinatorRecord, TransactionalWrite
+from klamm.coordinator.ports import Client, CoordinatorRecord, OpenTransaction
 from klamm.coordinator.settings import GroupSettings
 from klamm.coordinator.tests.fakes import FakeShard
 from klamm.wire.errors import ErrorCode
@@ -141,7 +141,7 @@ class Coordinated(FakeShard):
         if not commit.concerns_nobody:
             try:
                 if commit.is_transactional:
-                    transaction = TransactionalWrite(producer_id, producer_epoch=0)
+                    transaction = OpenTransaction(producer_id, producer_epoch=0)
                     self.coordinator.commit_transactional_offsets(commit, transaction)
                 else:
                     self.coordinator.commit_offsets(commit)

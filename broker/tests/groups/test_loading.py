@@ -31,7 +31,7 @@ from klamm.broker.tests.groups.group_client import (
 )
 from klamm.broker.tests.raw_client import RawClient, create_topic, delete_topic
 from klamm.coordinator.partitioning import partition_for
-from klamm.coordinator.ports import CoordinatorRecord, TransactionalWrite
+from klamm.coordinator.ports import CoordinatorRecord, OpenTransaction
 from klamm.log.append_origin import AppendOrigin
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.list_groups import ListGroupsRequest
@@ -183,7 +183,7 @@ def test_a_record_that_can_not_be_read_closes_its_shard_and_no_other(
 def write_transactional(broker: RunningBroker, producer_id: int, offset: int) -> None:
     """A commit in a transaction, as the coordinator of the group would write it."""
     partition = broker.broker.partitions.find(OFFSETS_TOPIC, partition_for("g", 4))
-    transaction = TransactionalWrite(producer_id, producer_epoch=0)
+    transaction = OpenTransaction(producer_id, producer_epoch=0)
     batch = build_records_batch([offset_record("g", offset)], NOW_MS, 0, transaction)
 
     def append() -> None:
