@@ -17,6 +17,7 @@ from compat_tests.apache_kafka.tools import java_command
 from compat_tests.clients.model import (
     DEFAULT_MODE,
     DELIVERY_TIMEOUT_S,
+    READ_UNCOMMITTED,
     Delivery,
     Positions,
     ProduceError,
@@ -177,6 +178,7 @@ class JavaClient:
         start: int = 0,
         fetch_wait_ms: int = 50,
         fetch_bytes_min: int = 1,
+        isolation: str = READ_UNCOMMITTED,
     ) -> list[Received]:
         """Read ``count`` messages from offset ``start`` on."""
         reply = self.process.call(
@@ -185,6 +187,7 @@ class JavaClient:
             | {
                 "fetch.max.wait.ms": str(fetch_wait_ms),
                 "fetch.min.bytes": str(fetch_bytes_min),
+                "isolation.level": isolation,
                 "request.timeout.ms": str(2 * fetch_wait_ms + 30_000),
             },
             topic=topic,

@@ -10,6 +10,7 @@ from typing import Any
 from compat_tests.clients.model import (
     DEFAULT_MODE,
     DELIVERY_TIMEOUT_S,
+    READ_UNCOMMITTED,
     Delivery,
     Positions,
     ProduceError,
@@ -146,12 +147,14 @@ class KafkaPython:
         start: int = 0,
         fetch_wait_ms: int = 50,
         fetch_bytes_min: int = 1,
+        isolation: str = READ_UNCOMMITTED,
     ) -> list[Received]:
         """Read ``count`` messages from offset ``start`` on."""
         waiting = {
             "fetch_max_wait_ms": fetch_wait_ms,
             "fetch_min_bytes": fetch_bytes_min,
             "request_timeout_ms": 2 * fetch_wait_ms + 30_000,
+            "isolation_level": isolation,
         }
         consumer = KafkaConsumer(**(consumer_settings(bootstrap) | waiting))
         try:

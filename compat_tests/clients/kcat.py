@@ -15,6 +15,7 @@ from compat_tests.apache_kafka import MissingRequirementError
 from compat_tests.clients.model import (
     DEFAULT_MODE,
     DELIVERY_TIMEOUT_S,
+    READ_UNCOMMITTED,
     Delivery,
     Positions,
     ProduceError,
@@ -97,6 +98,7 @@ class Kcat:
         start: int = 0,
         fetch_wait_ms: int = 50,
         fetch_bytes_min: int = 1,
+        isolation: str = READ_UNCOMMITTED,
     ) -> list[Received]:
         """Read ``count`` messages of text from offset ``start`` on, of one or all partitions."""
         where = ["-t", topic, "-o", str(start), "-c", str(count)]
@@ -104,6 +106,7 @@ class Kcat:
             where += ["-p", str(partitions[0])]
         waiting = ["-X", f"fetch.wait.max.ms={fetch_wait_ms}"]
         waiting += ["-X", f"fetch.min.bytes={fetch_bytes_min}"]
+        waiting += ["-X", f"isolation.level={isolation}"]
         done = kcat("-C", "-b", bootstrap, *where, *waiting, "-J", "-q", "-u")
         if done.returncode != 0:
             raise RuntimeError(f"kcat: {done.stderr.decode(errors='replace').strip()}")

@@ -20,6 +20,7 @@ from confluent_kafka import (
 from compat_tests.clients.model import (
     DEFAULT_MODE,
     DELIVERY_TIMEOUT_S,
+    READ_UNCOMMITTED,
     Delivery,
     Headers,
     Positions,
@@ -165,10 +166,11 @@ class ConfluentKafka:
         start: int = 0,
         fetch_wait_ms: int = 50,
         fetch_bytes_min: int = 1,
+        isolation: str = READ_UNCOMMITTED,
     ) -> list[Received]:
         """Read ``count`` messages from offset ``start`` on."""
         waiting = {"fetch.wait.max.ms": fetch_wait_ms, "fetch.min.bytes": fetch_bytes_min}
-        consumer = Consumer(consumer_settings(bootstrap) | waiting)
+        consumer = Consumer(consumer_settings(bootstrap) | waiting | {"isolation.level": isolation})
         try:
             consumer.assign([TopicPartition(topic, number, start) for number in partitions])
             return [received(message) for message in read_messages(consumer, count)]

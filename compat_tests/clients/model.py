@@ -13,6 +13,10 @@ from typing import Protocol
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
+# Libraries have different defaults.
+READ_UNCOMMITTED = "read_uncommitted"
+READ_COMMITTED = "read_committed"
+
 DELIVERY_TIMEOUT_S = 30.0
 """How long a driver waits for messages; far above what any working broker needs."""
 
@@ -123,6 +127,7 @@ class Client(Protocol):
         start: int = 0,
         fetch_wait_ms: int = 50,
         fetch_bytes_min: int = 1,
+        isolation: str = READ_UNCOMMITTED,
     ) -> list[Received]: ...
 
     def positions(

@@ -107,7 +107,9 @@ def copies(book: Book) -> Iterator[str]:
     for topic, source in _promised(book, "copy_of"):
         if any(p.committed.end is None for p in _partitions(book, topic, source)):
             continue
-        there = Counter(e.value for p in _partitions(book, source) for e in p.committed.reads)
+        there = Counter(
+            event.value or "" for p in _partitions(book, source) for event in p.committed.reads
+        )
         copied = Counter(
             _sent(p, event).invoked.origin
             for p in _partitions(book, topic)

@@ -4,7 +4,9 @@
 //
 // Commands: produce, consume, positions, stream (send counted values until stopped), follow (read
 // until stopped), member (read as a member of a group until stopped), ask (a running member), stop,
-// tool (one of Kafka's command line tools). Bytes travel as base64, null as null.
+// open (a transactional producer), transaction (what such a producer can do), transform (consume,
+// transform and produce in one transaction), tool (one of Kafka's command line tools). Bytes travel
+// as base64, null as null.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -56,6 +58,7 @@ public class ClientDriver {
     static final PrintStream OUT = System.out;
     static final Map<Integer, Boolean> RUNNING = new ConcurrentHashMap<>();
     static final Map<Integer, Queue<JsonNode>> QUESTIONS = new ConcurrentHashMap<>();
+    static final Map<Integer, KafkaProducer<byte[], byte[]>> PRODUCERS = new ConcurrentHashMap<>();
 
     public static void main(String[] args) throws Exception {
         ExecutorService pool = Executors.newCachedThreadPool();
@@ -83,6 +86,9 @@ public class ClientDriver {
                 case "follow": follow(id, command); break;
                 case "member": member(id, command); break;
                 case "ask": QUESTIONS.get(command.get("target").asInt()).add(command); break;
+                case "open": open(id, command, reply); break;
+                case "transaction": transaction(command); break;
+                case "transform": transform(command); break;
                 case "tool": tool(command, reply); break;
                 case "stop": RUNNING.remove(command.get("target").asInt()); break;
                 default: throw new IllegalArgumentException("unknown op");
@@ -106,7 +112,7 @@ public class ClientDriver {
 
     static void produce(JsonNode command, ObjectNode reply) throws Exception {
         ArrayNode deliveries = reply.putArray("deliveries");
-        try (KafkaProducer<byte[], byte[]> producer = producer(command)) {
+        try (KafkaProducer<byte[], byte[]> producer = producer(command.get("config"))) {
             List<Future<RecordMetadata>> futures = new ArrayList<>();
             for (JsonNode record : command.get("records")) {
                 futures.add(producer.send(producerRecord(command, record)));
@@ -194,7 +200,7 @@ public class ClientDriver {
     static void stream(int id, JsonNode command) throws Exception {
         String prefix = command.get("prefix").asText();
         long pause = command.get("pause_us").asLong();
-        try (KafkaProducer<byte[], byte[]> producer = producer(command)) {
+        try (KafkaProducer<byte[], byte[]> producer = producer(command.get("config"))) {
             for (long n = 0; RUNNING.containsKey(id); n++) {
                 String value = prefix + n;
                 event(id, "invoke", value, -1);
@@ -348,6 +354,63 @@ public class ClientDriver {
         emit(id, event);
     }
 
+    static void open(int id, JsonNode command, ObjectNode reply) {
+        KafkaProducer<byte[], byte[]> producer = producer(command.get("config"));
+        PRODUCERS.put(id, producer);
+        producer.initTransactions();
+        reply.put("producer", id);
+    }
+
+    static void transaction(JsonNode command) {
+        int target = command.get("target").asInt();
+        KafkaProducer<byte[], byte[]> producer = PRODUCERS.get(target);
+        switch (command.get("what").asText()) {
+            case "begin": producer.beginTransaction(); break;
+            case "send":
+                producer.send(new ProducerRecord<>(command.get("topic").asText(),
+                    command.get("partition").asInt(), null,
+                    command.get("value").asText().getBytes(StandardCharsets.UTF_8)));
+                break;
+            case "flush": producer.flush(); break;
+            case "commit": producer.commitTransaction(); break;
+            case "abort": producer.abortTransaction(); break;
+            default: PRODUCERS.remove(target).close(Duration.ZERO);
+        }
+    }
+
+    // Writes a number of records again in upper case and commits what was read with them.
+    static void transform(JsonNode command) {
+        int count = command.get("count").asInt();
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        try (KafkaConsumer<byte[], byte[]> consumer = consumer(command);
+                KafkaProducer<byte[], byte[]> producer = producer(command.get("producer"))) {
+            producer.initTransactions();
+            consumer.subscribe(List.of(command.get("source").asText()));
+            producer.beginTransaction();
+            Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
+            for (int read = 0; read < count;) {
+                if (System.nanoTime() > deadline) {
+                    throw new IllegalStateException(read + " of " + count + " came");
+                }
+                for (ConsumerRecord<byte[], byte[]> one : consumer.poll(Duration.ofMillis(200))) {
+                    if (read++ < count) {
+                        String value = new String(one.value(), StandardCharsets.UTF_8);
+                        producer.send(new ProducerRecord<>(command.get("target").asText(), 0, null,
+                            value.toUpperCase().getBytes(StandardCharsets.UTF_8)));
+                        offsets.put(new TopicPartition(one.topic(), one.partition()),
+                            new OffsetAndMetadata(one.offset() + 1));
+                    }
+                }
+            }
+            producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
+            if (command.get("commits").asBoolean()) {
+                producer.commitTransaction();
+            } else {
+                producer.abortTransaction();
+            }
+        }
+    }
+
     // Runs a tool in this process, one at a time: starting Java costs more than most tools do.
     static synchronized void tool(JsonNode command, ObjectNode reply) throws Exception {
         List<String> arguments = new ArrayList<>();
@@ -396,21 +459,21 @@ public class ClientDriver {
             command.get("topic").asText(), command.get("partition").asInt());
     }
 
-    static Properties properties(JsonNode command) {
+    static Properties properties(JsonNode config) {
         Properties properties = new Properties();
-        command.get("config").fields().forEachRemaining(
+        config.fields().forEachRemaining(
             entry -> properties.put(entry.getKey(), entry.getValue().asText()));
         return properties;
     }
 
-    static KafkaProducer<byte[], byte[]> producer(JsonNode command) {
+    static KafkaProducer<byte[], byte[]> producer(JsonNode config) {
         return new KafkaProducer<>(
-            properties(command), new ByteArraySerializer(), new ByteArraySerializer());
+            properties(config), new ByteArraySerializer(), new ByteArraySerializer());
     }
 
     static KafkaConsumer<byte[], byte[]> consumer(JsonNode command) {
         return new KafkaConsumer<>(
-            properties(command), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+            properties(command.get("config")), new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
     static byte[] bytes(JsonNode text) {

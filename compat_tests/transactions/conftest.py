@@ -1,0 +1,43 @@
+"""Fixtures of the tests of transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from compat_tests.clients.fixtures import (
+    client,
+    client_named,
+    java_process,
+    make_topic,
+    own_broker,
+    topic_names,
+)
+from compat_tests.transactions.libraries import Confluent, Java, Library, Python
+
+__all__ = [
+    "client",
+    "client_named",
+    "java_process",
+    "make_topic",
+    "own_broker",
+    "topic_names",
+]
+
+LIBRARIES = ("confluent-kafka", "kafka-python", "java")
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request: pytest.FixtureRequest) -> Library:
+    """Every library with transactions in turn."""
+    if request.param == "java":
+        return Java(request.getfixturevalue("java_process"))
+    libraries: tuple[Library, ...] = (Confluent(), Python())
+    return next(one for one in libraries if one.name == request.param)
+
+
+@pytest.fixture
+def transactional_ids(topic_names: Iterator[str]) -> Iterator[str]:
+    """Ids that no other test uses."""
+    return topic_names

@@ -1,0 +1,29 @@
+"""A process that begins a transaction, and then waits to be killed.
+
+    python -m compat_tests.transactions.hold LIBRARY BOOTSTRAP TRANSACTIONAL_ID TOPIC VALUE...
+
+It prints a line when all its values are in the log.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from compat_tests.transactions.libraries import Confluent, Library, Python
+
+
+def main(name: str, bootstrap: str, transactional_id: str, topic: str, *values: str) -> None:
+    libraries: tuple[Library, ...] = (Confluent(), Python())
+    library = next(one for one in libraries if one.name == name)
+    producer = library.open(bootstrap, transactional_id)
+    producer.begin()
+    for value in values:
+        producer.send(topic, value)
+    producer.flush()
+    print("written", flush=True)
+    signal.pause()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
