@@ -5,8 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help serve test check unit bench bench-disk bench-spark micro long churn pipeline fuzz
-.PHONY: clean packages
+.PHONY: help serve test check unit bench bench-disk bench-spark micro long churn chaos pipeline
+.PHONY: fuzz clean packages
 
 PYTHON ?= python3
 export PYTHON
@@ -52,6 +52,9 @@ long: .venv/ready-for-tests ## the property tests with 25 times the examples
 
 churn: packages .venv/ready-for-tests ## ten minutes of group members that restart at random
 	KLAMM_CHURN_S=600 $(BIN)/pytest compat_tests/groups/test_churn.py $(ARGS)
+
+chaos: packages .venv/ready-for-tests ## ten minutes of transactions while brokers and clients are killed
+	KLAMM_CHAOS_S=300 $(BIN)/pytest compat_tests/transactions/test_chaos.py $(ARGS)
 
 pipeline: .venv/ready-for-spark ## a small shop on Spark and klamm: every stage checks itself, and a picture
 	@.ci/requirements java maven

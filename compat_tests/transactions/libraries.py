@@ -95,6 +95,9 @@ class ConfluentProducer:
             {
                 "bootstrap.servers": bootstrap,
                 "transactional.id": transactional_id,
+                # Without it librdkafka 2.16 forgets a lone broker that restarts, and waits for ever
+                # for the broker that it remembers as the group's coordinator.
+                "metadata.recovery.strategy": "none",
                 "transaction.timeout.ms": timeout_ms,
                 "reconnect.backoff.max.ms": 500,
                 "linger.ms": 2,

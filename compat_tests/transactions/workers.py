@@ -1,0 +1,134 @@
+"""The processes of a workload: started, killed, paused and replaced, and what they have told."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from compat_tests.history.events import Event, read_line
+from compat_tests.transactions.telling import READY
+
+READY_TIMEOUT_S = 90.0
+STOP_TIMEOUT_S = 60.0
+
+
+class Worker:
+    """One process of this folder.
+
+    Args:
+        module: its name.
+        arguments: what it is called with.
+        errors: where its standard error goes.
+    """
+
+    def __init__(self, module: str, arguments: Sequence[object], errors: Path) -> None:
+        self.events: list[Event] = []
+        self.is_paused = False
+        self._ready = threading.Event()
+        with errors.open("ab") as output:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", f"compat_tests.transactions.{module}"),
+                    *map(str, arguments),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                text=True,
+            )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.rstrip("\n") == READY:
+                self._ready.set()
+            elif line.endswith("\n"):
+                self.events.append(read_line(line))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has begun: whoever had its transactional id before is fenced."""
+        return self._ready.is_set()
+
+    @property
+    def is_over(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while not self._ready.wait(0.1):
+            if self.is_over or time.monotonic() > deadline:
+                raise TimeoutError(f"{self._process.args!r} did not begin")
+
+    def pause(self) -> None:
+        self.is_paused = True
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.is_paused = False
+        self._process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._join()
+
+    def stop(self) -> None:
+        """Let it end what it is about."""
+        if self.is_paused:
+            self.resume()
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._join()
+
+    def _join(self) -> None:
+        self._process.wait()
+        self._reader.join(STOP_TIMEOUT_S)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+class Place:
+    """A transactional id: one process after the other works under it.
+
+    A process gets a successor when it is over, or while it is paused; the successor's number is the
+    next one, and it begins only after its predecessor has begun. So numbers are the order in which
+    they have taken the id over.
+    """
+
+    def __init__(self, module: str, arguments: Sequence[object], errors: Path) -> None:
+        self._module = module
+        self._arguments = arguments
+        self._errors = errors
+        self._generation = 0
+        self.workers: list[Worker] = []
+
+    def start(self) -> Worker:
+        """
+        Args of the process: those of this place, and the number of the generation.
+        """
+        arguments = [self._generation if one is GENERATION else one for one in self._arguments]
+        self._generation += 1
+        self.workers.append(Worker(self._module, arguments, self._errors))
+        return self.workers[-1]
+
+    @property
+    def newest(self) -> Worker:
+        return self.workers[-1]
+
+    @property
+    def paused(self) -> list[Worker]:
+        return [worker for worker in self.workers if worker.is_paused]
+
+
+# Where the number of the generation stands among the arguments of a place.
+GENERATION = object()
