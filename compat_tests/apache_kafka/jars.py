@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import hashlib
 import os
 import re
 import shutil
@@ -73,7 +74,7 @@ def jars() -> Path:
     Raises:
         MissingRequirementError: when Java, Maven or the network is missing.
     """
-    libs = cache_dir() / "apache-kafka" / KAFKA_VERSION / "libs"
+    libs = cache_dir() / "apache-kafka" / KAFKA_VERSION / f"libs-{_wanted()}"
     if libs.is_dir():
         return libs
     java()
@@ -83,6 +84,11 @@ def jars() -> Path:
         if not libs.is_dir():
             _download(libs)
     return libs
+
+
+def _wanted() -> str:
+    """Changes with the list of jars, so that a folder of before is not taken for complete."""
+    return hashlib.sha256((HERE / "pom.xml").read_bytes()).hexdigest()[:8]
 
 
 def _download(libs: Path) -> None:
