@@ -105,7 +105,7 @@ async def start_write(request: TxnOffsetCommitRequest, context: RequestContext) 
 
     Raises:
         LogError: the coordinator of the transaction refuses.
-        CoordinatorError: the group has no name.
+        CoordinatorError: the group or the transaction has no name.
     """
     if not request.group_id:
         raise CoordinatorError(ErrorCode.INVALID_GROUP_ID)
@@ -113,6 +113,8 @@ async def start_write(request: TxnOffsetCommitRequest, context: RequestContext) 
     adds = context.api_version >= ADDS_FROM
     if not adds and not broker.config.transaction_partition_verification_enable:
         return None
+    if not request.transactional_id:
+        raise CoordinatorError(ErrorCode.INVALID_REQUEST)
     return await broker.transactions.start_write(
         request.transactional_id,
         request.producer_id,
