@@ -1,4 +1,5 @@
-"""confluent-kafka (librdkafka) as a process: produce, consume without a group, and latency.
+"""confluent-kafka (librdkafka) as a process: produce, in transactions too, consume without a group,
+and latency.
 
     python -m benchmarks.confluent_client produce --bootstrap B --topic T --records N …
 
@@ -69,6 +70,27 @@ def produce(args: argparse.Namespace) -> dict[str, float]:
     if undelivered or problems:
         raise LoadError(f"{undelivered} records not delivered, {len(problems)} failed")
     return {"records": args.records, "seconds": seconds}
+
+
+def transactions(args: argparse.Namespace) -> dict[str, float]:
+    """Seconds for that many transactions of `records` records each, one after the other.
+
+    librdkafka waits for a full batch or for its linger time, so that is 0 here.
+    """
+    producer, problems = _producer(
+        args, **{"transactional.id": f"benchmark-{args.topic}", "linger.ms": 0}
+    )
+    messages = [{"value": b"x" * args.size}] * args.records
+    producer.init_transactions(FLUSH_TIMEOUT_S)
+    started = time.perf_counter()
+    for _ in range(args.transactions):
+        producer.begin_transaction()
+        producer.produce_batch(args.topic, messages)
+        producer.commit_transaction(FLUSH_TIMEOUT_S)
+    seconds = time.perf_counter() - started
+    if problems:
+        raise LoadError(f"{len(problems)} records failed")
+    return {"transactions": args.transactions, "seconds": seconds}
 
 
 def _consumer(args: argparse.Namespace) -> Any:
@@ -143,18 +165,25 @@ def latency(args: argparse.Namespace) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("produce", "consume", "latency"))
+    parser.add_argument("what", choices=("produce", "transactions", "consume", "latency"))
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--to", help="where messages of --topic are copied to, for latency")
     parser.add_argument("--acks", default="all")
     parser.add_argument("--records", type=int, default=0)
+    parser.add_argument("--transactions", type=int, default=0)
     parser.add_argument("--size", type=int, default=100)
     parser.add_argument("--partitions", type=int, default=1)
     parser.add_argument("--rate", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=3.0)
     args = parser.parse_args()
-    work = {"produce": produce, "consume": consume, "latency": latency}[args.what]
+    known = {
+        "produce": produce,
+        "transactions": transactions,
+        "consume": consume,
+        "latency": latency,
+    }
+    work = known[args.what]
     try:
         json.dump(work(args), sys.stdout)
     except (LoadError, KafkaException) as problem:

@@ -14,6 +14,7 @@ from benchmarks.brokers import KAFKA, KLAMM, Durability, Server, canonical
 from benchmarks.clients import Consume, Figures, Latency, Produce
 from benchmarks.groups import Heartbeats, Rebalance
 from benchmarks.spark import SparkAvailableNow, SparkLatency, SparkRead, SparkWrite
+from benchmarks.transactions import Transactions
 
 # Units of which less is better; of all others more is better.
 LOWER_IS_BETTER = frozenset(
@@ -131,6 +132,15 @@ def _group_rows() -> list[Row]:
     return rows
 
 
+def _transaction_rows() -> list[Row]:
+    one, many = Transactions(1), Transactions(1_000)
+    unit = "transactions/s"
+    return [
+        Row("transactions confluent, 1 record each", one, unit, unit, 0.7),
+        Row("transactions confluent, 1,000 records each", many, "records/s", "records/s", 0.7),
+    ]
+
+
 def _latency_rows() -> list[Row]:
     modes = (
         ("acks=1", "1", Durability.STOCK),
@@ -184,6 +194,7 @@ def all_rows() -> list[Row]:
         *_consumer_rows(),
         *_bare_rows(),
         *_group_rows(),
+        *_transaction_rows(),
         *_latency_rows(),
         *_cpu_rows(),
         Row("memory after the load", MemoryAfterLoad(), "loaded MB", "MB"),
