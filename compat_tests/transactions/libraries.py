@@ -249,6 +249,8 @@ class Python:
 
 
 def _end(producer: TransactionalProducer, job: Transform) -> None:
+    # What was not sent yet would be dropped by an abort.
+    producer.flush()
     if job.commits:
         producer.commit()
     else:

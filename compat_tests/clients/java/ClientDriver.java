@@ -403,6 +403,7 @@ public class ClientDriver {
                 }
             }
             producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
+            producer.flush();
             if (command.get("commits").asBoolean()) {
                 producer.commitTransaction();
             } else {
