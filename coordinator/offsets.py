@@ -206,7 +206,7 @@ class Offsets:
         for topic, indexes in committed.items():
             for index in indexes:
                 yield topic, index
-        for topic, index in self.pending.of(group_id):
+        for topic, index in dict.fromkeys(self.pending.of(group_id)):
             if index not in committed.get(topic, {}):
                 yield topic, index
 
@@ -227,11 +227,11 @@ class Offsets:
     def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
         if value is None:
             self._remove(key.group, key.topic, key.partition)
-            self.pending.remove(key)
+            self.pending.remove(key.group, (key.topic, key.partition))
             return
         self._ensure_group(key.group)
-        self._put(key, value)
-        self.pending.supersede(key)
+        self._put(key.group, key.topic, key.partition, value)
+        self.pending.supersede(key.group, (key.topic, key.partition))
 
     def replay_pending(
         self, key: OffsetCommitKey, value: OffsetCommitValue, producer_id: int
@@ -245,24 +245,25 @@ class Offsets:
         taken = self.pending.take(marker.producer_id)
         if not marker.is_commit:
             return
-        for pending in taken:
-            if pending.value is not None:
-                self._put(pending.key, pending.value)
-                self.pending.supersede(pending.key, pending.place)
+        for group_id, offsets in taken.items():
+            for partition, (value, place) in offsets.items():
+                if value is not None:
+                    self._put(group_id, *partition, value)
+                    self.pending.supersede(group_id, partition, place)
 
     def _ensure_group(self, group_id: str) -> None:
         groups: dict[str, Group] = self._shard.groups
         if group_id not in groups:
             groups[group_id] = ClassicGroup(group_id)
 
-    def _put(self, key: OffsetCommitKey, value: OffsetCommitValue) -> None:
-        topics = self._committed.get(key.group)
+    def _put(self, group_id: str, topic: str, partition: int, value: OffsetCommitValue) -> None:
+        topics = self._committed.get(group_id)
         if topics is None:
-            topics = self._committed[key.group] = {}
-        partitions = topics.get(key.topic)
+            topics = self._committed[group_id] = {}
+        partitions = topics.get(topic)
         if partitions is None:
-            partitions = topics[key.topic] = {}
-        partitions[key.partition] = value
+            partitions = topics[topic] = {}
+        partitions[partition] = value
 
     def replay_legacy(
         self, key: LegacyOffsetCommitKey, value: LegacyOffsetCommitValue | None

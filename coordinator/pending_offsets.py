@@ -13,25 +13,17 @@ removes the pending ones of its partition, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import count
-from typing import NamedTuple
+from typing import TypeAlias
 
 from klamm.wire.messages.stored.classic_group import OffsetCommitKey, OffsetCommitValue
 
-Partition = tuple[str, int]
-
-
-class PendingOffset(NamedTuple):
-    """An offset without its marker; value is None when it is superseded.
-
-    Attributes:
-        place: of its record in the log, among all that were ever pending here.
-    """
-
-    key: OffsetCommitKey
-    value: OffsetCommitValue | None
-    place: int
+Partition: TypeAlias = tuple[str, int]
+# The value, None when it is superseded; and the place of its record in the log, among all that were
+# ever pending here.
+PendingOffset: TypeAlias = tuple[OffsetCommitValue | None, int]
+GroupOffsets: TypeAlias = dict[Partition, PendingOffset]
 
 
 class PendingOffsets:
@@ -39,23 +31,24 @@ class PendingOffsets:
 
     def __init__(self) -> None:
         self._places = count()
-        # Neither a group nor a partition nor a producer is listed without a pending offset.
-        self._of_producer: dict[int, dict[tuple[str, str, int], PendingOffset]] = {}
-        self._producers: dict[str, dict[Partition, set[int]]] = {}
+        # By producer and by group. Neither is listed without a pending offset.
+        self._of_producer: dict[int, dict[str, GroupOffsets]] = {}
+        self._producers: dict[str, set[int]] = {}
 
     # --- what others ask ---
 
-    def of(self, group_id: str) -> Iterable[Partition]:
-        """The partitions of a group that have pending offsets, as they are now."""
-        return self._producers.get(group_id, {}).keys()
+    def of(self, group_id: str) -> Iterator[Partition]:
+        """The partitions of a group that have pending offsets; one may come twice."""
+        for offsets in self._offsets(group_id):
+            yield from offsets
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        return (topic, partition) in self._producers.get(group_id, {})
+        return any((topic, partition) in offsets for offsets in self._offsets(group_id))
 
     def values(self, group_id: str, topic: str, partition: int) -> Iterator[OffsetCommitValue]:
         """What may become the offset of a partition."""
-        for producer_id in self._producers.get(group_id, {}).get((topic, partition), ()):
-            value = self._of_producer[producer_id][group_id, topic, partition].value
+        for offsets in self._offsets(group_id):
+            value, _ = offsets.get((topic, partition), (None, 0))
             if value is not None:
                 yield value
 
@@ -64,49 +57,54 @@ class PendingOffsets:
         """The groups that have pending offsets."""
         return list(self._producers)
 
+    def _offsets(self, group_id: str) -> Iterator[GroupOffsets]:
+        """Those of each producer."""
+        for producer_id in self._producers.get(group_id, ()):
+            yield self._of_producer[producer_id][group_id]
+
     # --- replay ---
 
     def add(self, producer_id: int, key: OffsetCommitKey, value: OffsetCommitValue) -> None:
         """A transaction commits an offset; it replaces the one that it committed before."""
-        pending = PendingOffset(key, value, next(self._places))
-        self._of_producer.setdefault(producer_id, {})[_name(key)] = pending
-        partitions = self._producers.setdefault(key.group, {})
-        partitions.setdefault((key.topic, key.partition), set()).add(producer_id)
+        groups = self._of_producer.get(producer_id)
+        if groups is None:
+            groups = self._of_producer[producer_id] = {}
+        offsets = groups.get(key.group)
+        if offsets is None:
+            offsets = groups[key.group] = {}
+            self._producers.setdefault(key.group, set()).add(producer_id)
+        offsets[key.topic, key.partition] = (value, next(self._places))
 
-    def take(self, producer_id: int) -> list[PendingOffset]:
-        """A transaction has ended: what it had committed, superseded or not."""
-        taken = list(self._of_producer.pop(producer_id, {}).values())
-        for pending in taken:
-            self._forget_producer(pending.key, producer_id)
+    def take(self, producer_id: int) -> dict[str, GroupOffsets]:
+        """A transaction has ended: what it had committed, by group, superseded or not."""
+        taken = self._of_producer.pop(producer_id, {})
+        for group_id in taken:
+            self._forget_producer(group_id, producer_id)
         return taken
 
-    def supersede(self, key: OffsetCommitKey, place: int | None = None) -> None:
+    def supersede(self, group_id: str, partition: Partition, place: int | None = None) -> None:
         """An offset came into force, of the record at that place, or of the newest."""
-        for producer_id in self._producers.get(key.group, {}).get((key.topic, key.partition), ()):
-            offsets = self._of_producer[producer_id]
-            pending = offsets[_name(key)]
-            if place is None or pending.place < place:
-                offsets[_name(key)] = pending._replace(value=None)
+        if group_id not in self._producers:
+            return
+        for offsets in self._offsets(group_id):
+            pending = offsets.get(partition)
+            if pending is not None and (place is None or pending[1] < place):
+                offsets[partition] = (None, pending[1])
 
-    def remove(self, key: OffsetCommitKey) -> None:
+    def remove(self, group_id: str, partition: Partition) -> None:
         """The offset of a partition has been removed."""
-        producers = self._producers.get(key.group, {}).get((key.topic, key.partition), set())
-        for producer_id in list(producers):
-            offsets = self._of_producer[producer_id]
-            del offsets[_name(key)]
+        for producer_id in list(self._producers.get(group_id, ())):
+            groups = self._of_producer[producer_id]
+            offsets = groups[group_id]
+            offsets.pop(partition, None)
             if not offsets:
+                del groups[group_id]
+                self._forget_producer(group_id, producer_id)
+            if not groups:
                 del self._of_producer[producer_id]
-            self._forget_producer(key, producer_id)
 
-    def _forget_producer(self, key: OffsetCommitKey, producer_id: int) -> None:
-        partitions = self._producers[key.group]
-        producers = partitions[key.topic, key.partition]
+    def _forget_producer(self, group_id: str, producer_id: int) -> None:
+        producers = self._producers[group_id]
         producers.remove(producer_id)
         if not producers:
-            del partitions[key.topic, key.partition]
-        if not partitions:
-            del self._producers[key.group]
-
-
-def _name(key: OffsetCommitKey) -> tuple[str, str, int]:
-    return key.group, key.topic, key.partition
+            del self._producers[group_id]
