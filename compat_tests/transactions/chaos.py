@@ -27,6 +27,7 @@ BROKER_SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
 }
 SAMPLE_TIMEOUT_MS = 5_000
+WAIT_TIMEOUT_S = 120.0
 
 
 class Chaos:
@@ -61,7 +62,8 @@ class Chaos:
     # --- faults ---
 
     def run(self, duration_s: float) -> None:
-        """Disturb the work for so long; each kind of fault comes in each round."""
+        """Once everybody works, disturb it for so long; each kind of fault comes in each round."""
+        self._until(lambda: all(place.has_committed for place in self.places), "a commit")
         faults: list[Callable[[], None]] = [
             self._kill_broker,
             self._pause_broker,
@@ -126,15 +128,15 @@ class Chaos:
         place = next(one for one in self.places if one.newest is worker)
         worker.pause()
         place.start()
-        self._until(lambda: place.newest.is_ready or place.newest.is_over)
+        self._until(lambda: place.newest.is_ready or place.newest.is_over, "a successor")
         self.keep_working(self._chance.uniform(0.0, 1.0))
         worker.resume()
 
-    def _until(self, condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
-        deadline = time.monotonic() + timeout_s
+    def _until(self, condition: Callable[[], bool], wanted: str) -> None:
+        deadline = time.monotonic() + WAIT_TIMEOUT_S
         while not condition():
             if time.monotonic() > deadline:
-                raise TimeoutError("a worker did not begin")
+                raise TimeoutError(f"{wanted} did not come")
             self.keep_working(0.1)
 
     def _sample(self) -> None:

@@ -6,14 +6,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from compat_tests.history.events import Event, read_line
 from compat_tests.transactions.telling import READY
 
-READY_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 60.0
 
 
@@ -61,12 +59,6 @@ class Worker:
     def is_over(self) -> bool:
         return self._process.poll() is not None
 
-    def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + READY_TIMEOUT_S
-        while not self._ready.wait(0.1):
-            if self.is_over or time.monotonic() > deadline:
-                raise TimeoutError(f"{self._process.args!r} did not begin")
-
     def pause(self) -> None:
         self.is_paused = True
         self._process.send_signal(signal.SIGSTOP)
@@ -113,9 +105,6 @@ class Place:
         self.workers: list[Worker] = []
 
     def start(self) -> Worker:
-        """
-        Args of the process: those of this place, and the number of the generation.
-        """
         arguments = [self._generation if one is GENERATION else one for one in self._arguments]
         self._generation += 1
         self.workers.append(Worker(self._module, arguments, self._errors))
@@ -126,8 +115,12 @@ class Place:
         return self.workers[-1]
 
     @property
-    def paused(self) -> list[Worker]:
-        return [worker for worker in self.workers if worker.is_paused]
+    def has_committed(self) -> bool:
+        return any(
+            (event.action, event.type) == ("transaction", "ok")
+            for worker in self.workers
+            for event in worker.events
+        )
 
 
 # Where the number of the generation stands among the arguments of a place.
