@@ -15,7 +15,7 @@ INSTALLED := .cache/installed
 UNITS := wire log coordinator broker
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 serve: .venv/ready ## run the broker on 127.0.0.1:9092 with its data in data/; ARGS="--listen ..."
 	$(BIN)/klamm serve --data-dir data $(ARGS)
@@ -35,11 +35,11 @@ check: .venv/ready-for-tests ## the static checks: ruff, import contracts, mypy 
 unit: .venv/ready-for-tests ## the unit tests, which need neither Java nor kcat
 	$(BIN)/pytest $(UNITS) $(ARGS)
 
-bench-disk: packages .venv/ready-for-tests ## what depends on the disk: many partitions, long logs, compaction
-	$(BIN)/python -m benchmarks.disk $(ARGS)
-
 bench: packages .venv/ready-for-tests ## klamm and Apache Kafka side by side, at most ten minutes
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-disk: packages .venv/ready-for-tests ## what depends on the disk: many partitions, long logs, compaction
+	$(BIN)/python -m benchmarks.disk $(ARGS)
 
 bench-spark: packages .venv/ready-for-tests ## the same with Spark as the client, in its own table
 	$(BIN)/python -m benchmarks --spark $(ARGS)

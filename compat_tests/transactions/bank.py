@@ -44,9 +44,9 @@ def main(
         tell_ready()
         balances: dict[str, int] = {}
         for _, _, value in read_topic(bootstrap, topic, numbers, READ_COMMITTED):
-            account, amount = content(value).split("=")
-            if account in homes:
-                balances[account] = int(amount)
+            name, balance = content(value).split("=")
+            if name in homes:
+                balances[name] = int(balance)
         while not stopping.is_set():
             if balances:
                 after = transfer(balances, chance)

@@ -131,7 +131,7 @@ class Source(threading.Thread):
                 partition=partition,
                 on_delivery=lambda error, message: self._tell(
                     Event("ok" if error is None else "unknown", "send", "source", topic="source"),
-                    message.value().decode(),
+                    (message.value() or b"").decode(),
                     partition=message.partition(),
                     offset=-1 if error is not None else message.offset(),
                 ),
