@@ -169,6 +169,20 @@ SAMPLES: Mapping[str, Plain] = {
             }
         ]
     },
+    "txn_offset_commit": {
+        "transactional_id": NO_ID,
+        "group_id": NOBODY,
+        "producer_id": 5,
+        "generation_id": -1,
+        "topics": [
+            {
+                "name": NOWHERE,
+                "partitions": [
+                    {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
+                ],
+            }
+        ],
+    },
     "describe_transactions": {"transactional_ids": [NO_ID]},
     "list_transactions": {"state_filters": ["Dead"], "producer_id_filters": [1 << 50]},
 }
@@ -231,6 +245,7 @@ _FLEXIBLE_SINCE = {
     "add_offsets_to_txn": 3,
     "end_txn": 3,
     "write_txn_markers": 1,
+    "txn_offset_commit": 3,
     "describe_transactions": 0,
     "list_transactions": 0,
 }
