@@ -15,7 +15,7 @@ INSTALLED := .cache/installed
 UNITS := wire log coordinator broker
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
 serve: .venv/ready ## run the broker on 127.0.0.1:9092 with its data in data/; ARGS="--listen ..."
 	$(BIN)/klamm serve --data-dir data $(ARGS)
