@@ -168,6 +168,12 @@ class Chaos:
             for worker in place.workers:
                 worker.stop()
 
+    def kill_all(self) -> None:
+        """Leave no process behind, also when something has gone wrong."""
+        for worker in (*self.readers, *(one for place in self.places for one in place.workers)):
+            if not worker.is_over:
+                worker.kill()
+
     def judge(self, topics: Sequence[str], history: Path) -> list[Event]:
         """Read everything that is there, and check all that was told.
 

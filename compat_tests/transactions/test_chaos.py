@@ -49,9 +49,10 @@ def test_money_is_neither_made_nor_lost(own_broker: OwnBroker, tmp_path: Path) -
     chaos.tell(Event("ok", "topic", topic="bank", total=total))
     try:
         chaos.run(DURATION_S)
-    finally:
         chaos.stop()
-    events = chaos.judge(["bank"], tmp_path / "history.jsonl")
+        events = chaos.judge(["bank"], tmp_path / "history.jsonl")
+    finally:
+        chaos.kill_all()
     assert count_of(events, "transaction", "ok") > DURATION_S
     broker.stop()
 
@@ -83,10 +84,11 @@ def test_a_copy_has_every_record_once(own_broker: OwnBroker, tmp_path: Path) -> 
         while not is_copied(broker.bootstrap, partitions):
             assert time.monotonic() < deadline, "the copiers do not catch up"
             chaos.keep_working(0.5)
+        chaos.stop()
+        events = chaos.judge(["source", "copy"], tmp_path / "history.jsonl")
     finally:
         source.stop()
-        chaos.stop()
-    events = chaos.judge(["source", "copy"], tmp_path / "history.jsonl")
+        chaos.kill_all()
     assert count_of(events, "transaction", "ok") > DURATION_S / 4
     broker.stop()
 
