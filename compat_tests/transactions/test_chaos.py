@@ -23,7 +23,7 @@ from compat_tests.transactions.bank import ACCOUNTS_PER_BANK, OPENING_BALANCE
 from compat_tests.transactions.chaos import BROKER_SETTINGS, Chaos
 from compat_tests.transactions.workers import GENERATION, Place, Worker
 
-DURATION_S = float(os.environ.get("KLAMM_CHAOS_S", "35"))
+DURATION_S = float(os.environ.get("KLAMM_CHAOS_S", "60"))
 SEED = int(os.environ.get("KLAMM_CHAOS_SEED", "1"))
 CATCH_UP_S = 90.0
 GROUP = "copiers"
