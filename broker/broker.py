@@ -130,7 +130,6 @@ class Broker:
                 self.config.log_dirs,
                 metadata_root=self.config.metadata_log_dir,
                 node_id=self.node_id,
-                now_ms=self.clock.now_ms(),
                 producer_id_expiration_ms=self.config.producer_id_expiration_ms,
                 admit=self._admit,
             )

@@ -82,7 +82,6 @@ class LogDirectories:
         *,
         metadata_root: str | None = None,
         node_id: int,
-        now_ms: int,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
         admit: Callable[[MetaProperties], None] = lambda _: None,
     ) -> "LogDirectories":
@@ -123,7 +122,6 @@ class LogDirectories:
                             fs,
                             root,
                             node_id=node_id,
-                            now_ms=now_ms,
                             cluster_id=opened[0].cluster_id if opened else None,
                             producer_id_expiration_ms=producer_id_expiration_ms,
                             environment=environment,

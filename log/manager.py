@@ -138,7 +138,6 @@ class LogManager:
         root: str,
         *,
         node_id: int,
-        now_ms: int,
         cluster_id: str | None = None,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
         admit: Callable[[MetaProperties], None] = lambda _: None,
@@ -164,6 +163,7 @@ class LogManager:
                 f"{root} is in use by another broker; stop that one, or choose another directory"
             ) from error
         try:
+            is_new = not fs.exists(f"{root}/{META_PROPERTIES}")
             properties = _load_properties(fs, root, node_id, cluster_id)
             checkpoints = {name: read_offsets(fs, f"{root}/{name}") for name in CHECKPOINT_FILES}
             admit(properties)
@@ -187,7 +187,8 @@ class LogManager:
         except BaseException:
             lock.release()
             raise
-        logger.info("opened %s at %d, clean=%s", root, now_ms, was_clean)
+        if not is_new and not was_clean:
+            logger.info("%s was not closed: recovering what was written last", root)
         return manager
 
     def __iter__(self) -> Iterator[PartitionLog]:

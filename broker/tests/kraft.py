@@ -21,7 +21,7 @@ NOW_MS = 1_700_000_000_000
 
 def add_records(fs: MemoryFileSystem, *records: Message) -> None:
     """Append metadata records to a directory that nobody uses; it is left clean."""
-    logs = LogManager.open(fs, ROOT, node_id=NODE_ID, now_ms=NOW_MS)
+    logs = LogManager.open(fs, ROOT, node_id=NODE_ID)
     store = MetadataStore(fs, ROOT)
     log = logs.open_partition(METADATA_TOPIC, 0, METADATA_TOPIC_ID, METADATA_LOG_CONFIG, NOW_MS)
     store.lead(log, NODE_ID, logs.directory_id, NOW_MS)

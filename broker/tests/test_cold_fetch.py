@@ -138,7 +138,7 @@ def test_batches_of_an_earlier_run_are_verified_a_few_at_a_time(tmp_path: Path) 
     count = 50_000
     with running_broker(tmp_path / "data") as broker, RawClient(broker) as client:
         topic_id = create_topic(client, "topic")
-    logs = LogManager.open(OsFileSystem(), str(tmp_path / "data"), node_id=1, now_ms=NOW_MS)
+    logs = LogManager.open(OsFileSystem(), str(tmp_path / "data"), node_id=1)
     log = logs.open_partition("topic", 0, topic_id, LogConfig(), NOW_MS)
     for _ in range(count):
         log.append(small, leader_epoch=0, now_ms=NOW_MS)

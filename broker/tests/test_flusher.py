@@ -44,7 +44,7 @@ def fs() -> WatchedFileSystem:
 
 @pytest.fixture
 def manager(tmp_path: Path, fs: WatchedFileSystem) -> Iterator[LogManager]:
-    opened = LogManager.open(fs, str(tmp_path / "data"), node_id=1, now_ms=NOW_MS)
+    opened = LogManager.open(fs, str(tmp_path / "data"), node_id=1)
     yield opened
     opened.abandon()
 

@@ -41,7 +41,7 @@ def batch(
 
 
 def open_manager(fs: FileSystem, root: str = ROOT) -> LogManager:
-    return LogManager.open(fs, root, node_id=1, now_ms=NOW_MS)
+    return LogManager.open(fs, root, node_id=1)
 
 
 def open_partition(

@@ -15,7 +15,7 @@ from klamm.log.errors import (
 from klamm.log.layout import CLEAN_SHUTDOWN_FILE
 from klamm.log.manager import LogManager
 from klamm.log.memory_fs import MemoryFileSystem
-from klamm.log.tests.support import NOW_MS, append, batch
+from klamm.log.tests.support import append, batch
 from klamm.log.tests.two_directories import FIRST, SECOND, by_root, open_log, open_two
 
 
@@ -49,7 +49,7 @@ def test_all_are_of_one_cluster_and_each_has_its_own_id(fs: MemoryFileSystem) ->
 
 def test_each_has_a_lock_of_its_own(fs: MemoryFileSystem) -> None:
     open_two(fs).close()
-    other = LogManager.open(fs, SECOND, node_id=1, now_ms=NOW_MS)
+    other = LogManager.open(fs, SECOND, node_id=1)
     with pytest.raises(DirectoryLockedError, match=SECOND):
         open_two(fs)
     # What was taken before was let go.
@@ -68,7 +68,7 @@ def test_a_copy_of_a_directory_is_refused(fs: MemoryFileSystem) -> None:
 def test_a_new_metadata_directory_beside_old_ones_is_refused(fs: MemoryFileSystem) -> None:
     open_two(fs).close()
     with pytest.raises(InconsistentDirectoryError, match="/new is new"):
-        LogDirectories.open(fs, ("/new", FIRST, SECOND), node_id=1, now_ms=NOW_MS)
+        LogDirectories.open(fs, ("/new", FIRST, SECOND), node_id=1)
     assert not fs.exists("/new")
 
 

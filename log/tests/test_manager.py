@@ -45,13 +45,13 @@ KEY = (TOPIC, 0)
 
 def test_a_new_directory_gets_its_ids_once() -> None:
     fs = MemoryFileSystem()
-    manager = LogManager.open(fs, "/a/b/data", node_id=4, now_ms=NOW_MS)
+    manager = LogManager.open(fs, "/a/b/data", node_id=4)
     assert manager.root == "/a/b/data"
     assert len(manager.cluster_id) == 22
     assert not manager.was_clean
     ids = (manager.cluster_id, manager.directory_id)
     manager.close()
-    again = LogManager.open(fs, "/a/b/data", node_id=4, now_ms=NOW_MS)
+    again = LogManager.open(fs, "/a/b/data", node_id=4)
     assert (again.cluster_id, again.directory_id) == ids
     # They are on disk before anything else is.
     assert "/a/b/data/meta.properties" in fs.after_crash().files()
@@ -60,11 +60,11 @@ def test_a_new_directory_gets_its_ids_once() -> None:
 def test_the_cluster_id_can_be_given() -> None:
     fs = MemoryFileSystem()
     wanted = "a2xhbW0tdHdpbi1rYWZrYQ"
-    manager = LogManager.open(fs, ROOT, node_id=1, now_ms=NOW_MS, cluster_id=wanted)
+    manager = LogManager.open(fs, ROOT, node_id=1, cluster_id=wanted)
     assert manager.cluster_id == wanted
     manager.close()
     with pytest.raises(InconsistentDirectoryError, match="cluster"):
-        LogManager.open(fs, ROOT, node_id=1, now_ms=NOW_MS, cluster_id="b" * 22)
+        LogManager.open(fs, ROOT, node_id=1, cluster_id="b" * 22)
     # A refusal lets go of the directory, and keeps the mark of the clean shutdown.
     assert open_manager(fs).was_clean
 
@@ -74,7 +74,7 @@ def test_a_directory_of_another_node_is_refused() -> None:
     open_manager(fs).close()
     before = fs.files()
     with pytest.raises(InconsistentDirectoryError, match="node 1, this is node 2"):
-        LogManager.open(fs, ROOT, node_id=2, now_ms=NOW_MS)
+        LogManager.open(fs, ROOT, node_id=2)
     assert fs.files() == before
 
 
@@ -92,7 +92,7 @@ def test_a_directory_that_is_not_admitted_is_left_as_it_was() -> None:
         raise InconsistentDirectoryError("not ours")
 
     with pytest.raises(InconsistentDirectoryError, match="not ours"):
-        LogManager.open(fs, ROOT, node_id=1, now_ms=NOW_MS, admit=admit)
+        LogManager.open(fs, ROOT, node_id=1, admit=admit)
     assert fs.files() == before
     assert seen == [MetaProperties(manager.cluster_id, 1, manager.directory_id)]
     assert open_manager(fs).was_clean

@@ -14,7 +14,7 @@ FIRST, SECOND = "/first", "/second"
 
 
 def open_two(fs: FileSystem) -> LogDirectories:
-    return LogDirectories.open(fs, (FIRST, SECOND), node_id=1, now_ms=NOW_MS)
+    return LogDirectories.open(fs, (FIRST, SECOND), node_id=1)
 
 
 def open_log(
