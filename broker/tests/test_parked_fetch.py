@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from klamm.broker.fetching import COPIED_BYTES_MAX
 from klamm.broker.testing import RunningBroker
 from klamm.broker.tests.raw_client import (
     FETCH_VERSION,
@@ -28,6 +29,8 @@ from klamm.wire.messages.api_versions import ApiVersionsRequest
 
 # Longer than any test takes: who waits this long was not woken.
 LONG_MS = 60_000
+# So large that a fetch of it keeps the file open, and copies nothing.
+UNCOPIED = bytes(COPIED_BYTES_MAX)
 
 
 def parked_on(broker: RunningBroker, topic: str, index: int = 0) -> int:
@@ -164,7 +167,7 @@ def test_one_whose_client_has_gone_gives_its_files_back(
     broker: RunningBroker, client: RawClient, topic: str
 ) -> None:
     """It had found something, but not enough."""
-    produce_to(client, topic)
+    produce_to(client, topic, batch(UNCOPIED))
     before = open_slices()
     with RawClient(broker) as gone:
         park(broker, gone, topic, min_bytes=1_000_000)
@@ -176,7 +179,7 @@ def test_one_whose_client_has_gone_gives_its_files_back(
 def test_what_it_had_found_is_given_back_when_it_looks_again(
     broker: RunningBroker, client: RawClient, topic: str
 ) -> None:
-    produce_to(client, topic)
+    produce_to(client, topic, batch(UNCOPIED))
     before = open_slices()
     with RawClient(broker) as waiting:
         park(broker, waiting, topic, min_bytes=1_000_000)
@@ -186,7 +189,7 @@ def test_what_it_had_found_is_given_back_when_it_looks_again(
 
 
 def test_files_of_answered_fetches_are_given_back(client: RawClient, topic: str) -> None:
-    produce_to(client, topic)
+    produce_to(client, topic, batch(UNCOPIED))
     before = open_slices()
     for _ in range(20):
         assert len(fetch_from(client, topic).records) > 0
