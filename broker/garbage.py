@@ -4,6 +4,9 @@ A full collection looks at every object of the process, and holds up everything 
 with thousands of partitions has hundreds of thousands of objects that stay as long as it runs. So
 whatever is left after a full collection that took long is set apart (`gc.freeze`): what is in no
 cycle is still freed as soon as nobody uses it.
+
+Python waits for 70,000 new objects before it collects in full, and one request can bring more. So
+that this, too, is short, full collections come five times as often; each sees only what is new.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from typing import Literal
 
 FULL_COLLECTION_S_MAX = 0.005
 OLDEST_GENERATION = 2
+# Python's own is 10.
+MIDDLE_COLLECTIONS_PER_FULL = 2
 
 
 def set_apart() -> None:
@@ -28,6 +33,8 @@ def set_apart() -> None:
 @contextmanager
 def short_collections() -> Iterator[None]:
     """Set apart what makes full collections long, while the block runs."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*thresholds[:2], MIDDLE_COLLECTIONS_PER_FULL)
     began_s = 0.0
 
     def watch(phase: Literal["start", "stop"], info: dict[str, int]) -> None:
@@ -44,3 +51,4 @@ def short_collections() -> Iterator[None]:
         yield
     finally:
         gc.callbacks.remove(watch)
+        gc.set_threshold(*thresholds)

@@ -37,3 +37,24 @@ def test_it_ends_with_the_block() -> None:
     with short_collections():
         assert len(gc.callbacks) == len(before) + 1
     assert gc.callbacks == before
+
+
+def test_full_collections_come_before_there_is_much_to_look_at() -> None:
+    thresholds = gc.get_threshold()
+    full = 0
+
+    def count(phase: str, info: dict[str, int]) -> None:
+        nonlocal full
+        full += phase == "stop" and info["generation"] == 2
+
+    with short_collections():
+        gc.collect()
+        gc.freeze()
+        gc.collect()
+        gc.callbacks.append(count)
+        kept: list[list[int]] = [[] for _ in range(30_000)]
+        gc.callbacks.remove(count)
+    gc.unfreeze()
+    assert len(kept) == 30_000
+    assert full >= 1
+    assert gc.get_threshold() == thresholds
