@@ -21,7 +21,7 @@ serve: .venv/ready ## run the broker on 127.0.0.1:9092 with its data in data/; A
 	$(BIN)/klamm serve --data-dir data $(ARGS)
 
 test: packages check ## everything that must pass: static checks, unit tests, real clients
-	$(BIN)/pytest -ra --durations=10 $(ARGS)
+	$(BIN)/pytest -ra --durations=10 --numprocesses=2 --dist=loadfile $(ARGS)
 
 check: .venv/ready-for-tests ## the static checks: ruff, import contracts, mypy on the installed package
 	$(BIN)/ruff check .
