@@ -19,6 +19,7 @@ from klamm.broker.commands.dump_files import (
     offset_index_lines,
     partition_metadata_lines,
     properties_lines,
+    reserve_lines,
     snapshot_lines,
     text_lines,
     time_index_lines,
@@ -38,6 +39,7 @@ from klamm.log.layout import (
     OFFSET_INDEX_SUFFIX,
     PARTITION_METADATA,
     QUORUM_STATE,
+    RESERVE_FILE,
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
     parse_metadata_snapshot,
@@ -60,6 +62,7 @@ _BY_NAME: dict[str, Callable[[bytes], Iterator[str]]] = {
     META_PROPERTIES: properties_lines,
     CLEAN_SHUTDOWN_FILE: text_lines,
     QUORUM_STATE: text_lines,
+    RESERVE_FILE: reserve_lines,
 }
 
 

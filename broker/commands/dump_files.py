@@ -129,3 +129,8 @@ def guarded(read: Callable[[bytes], Iterable[str]], data: bytes) -> Iterator[str
     except Malformed as bad:
         at = bad.position
         yield bad_line(at, len(data) - at, bad.reason, data[at:])
+
+
+def reserve_lines(data: bytes) -> Iterator[str]:
+    """Nothing but room that is kept for deletions on a full disk."""
+    yield f"reserve bytes={len(data)}"

@@ -6,6 +6,7 @@ writes a marker to a partition is in markers.py.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
@@ -43,6 +44,8 @@ class Transactions(CoordinatorService[TransactionShard]):
             broker.config.transaction_state_log_num_partitions,
         )
         self._clock = SteadyClock(broker.clock)
+        # By transactional id, the writes that were announced and may not be done yet, in order.
+        self.undecided: dict[str, deque[WriteStart]] = {}
 
     # --- life ---
 

@@ -8,6 +8,7 @@ the guard. A transaction that ends in between takes the guard with it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -65,9 +66,11 @@ class WriteStart:
         self._add = add
         self._done = done
         self._guarded: list[TransactionalWrite] = []
+        self._is_decided = False
 
     def start(self, writes: Iterable[TransactionalWrite]) -> None:
         now_ms = self._transactions.broker.clock.now_ms()
+        self._transactions.undecided.setdefault(self._transactional_id, deque()).append(self)
         for write in writes:
             try:
                 write.guard = write.partition.log.producers.start_verification(
@@ -82,7 +85,7 @@ class WriteStart:
             if write.guard is not None:
                 self._guarded.append(write)
         if not self._guarded:
-            self._done()
+            self._decide()
             return
         self._transactions.when_not_ending(self._transactional_id, self._ask)
 
@@ -101,9 +104,25 @@ class WriteStart:
         except CoordinatorError as error:
             # Where they write, producers know the older code.
             self._refuse(known_code(error.code, knows_fenced=False), self._names())
-            self._done()
+            self._decide()
         else:
-            shard.when_durable(self._done)
+            shard.when_durable(self._decide)
+
+    def _decide(self) -> None:
+        """Go on in the order in which the requests came: a producer numbers its batches, and one
+        that needs no answer must not overtake those that wait for theirs."""
+        self._is_decided = True
+        undecided = self._transactions.undecided
+        queue = undecided[self._transactional_id]
+        if queue[0] is not self:
+            return
+        while queue and queue[0]._is_decided:
+            try:
+                queue[0]._done()
+            finally:
+                queue.popleft()
+        if not queue:
+            del undecided[self._transactional_id]
 
     def _names(self) -> Sequence[tuple[str, int]]:
         return [(write.partition.topic, write.partition.index) for write in self._guarded]
