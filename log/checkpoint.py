@@ -22,12 +22,12 @@ from uuid import UUID
 
 from klamm.log.errors import CorruptFileError
 from klamm.log.fs import FileSystem, read_file
-from klamm.log.layout import TEMPORARY_SUFFIX
+from klamm.log.layout import TEMPORARY_SUFFIX, TopicPartition
 
 CURRENT_VERSION = 0
 ZERO_UUID = UUID(int=0)
 
-Offsets = dict[tuple[str, int], int]
+Offsets = dict[TopicPartition, int]
 
 
 def replace_file(
@@ -51,7 +51,7 @@ def replace_file(
         fs.sync_directory(directory)
 
 
-def encode_offsets(offsets: Mapping[tuple[str, int], int]) -> bytes:
+def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
     """Return the text of an offset checkpoint."""
     lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
     return _encode_lines(lines)

@@ -25,6 +25,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
+from klamm.log.checkpoint_files import CHECKPOINT_FILES
+from klamm.log.clean_shutdown import NO_BROKER_EPOCH
 from klamm.log.config import LogConfig
 from klamm.log.environment import LogEnvironment
 from klamm.log.errors import (
@@ -34,11 +36,12 @@ from klamm.log.errors import (
     InconsistentDirectoryError,
 )
 from klamm.log.fs import DISK_FULL, NO_DESCRIPTORS, FileSystem, read_file
-from klamm.log.layout import META_PROPERTIES
-from klamm.log.manager import CHECKPOINT_FILES, NO_BROKER_EPOCH, LogManager, TopicPartition
+from klamm.log.layout import META_PROPERTIES, TopicPartition
+from klamm.log.manager import LogManager
 from klamm.log.meta_properties import MetaProperties, decode_meta_properties
 from klamm.log.partition_log import PartitionLog
 from klamm.log.producer_state import PRODUCER_ID_EXPIRATION_MS
+from klamm.log.work import Work
 
 logger = logging.getLogger(__name__)
 
@@ -206,7 +209,7 @@ class LogDirectories:
 
     # --- partitions ---
 
-    def open_partition(
+    def opening(
         self,
         topic: str,
         partition: int,
@@ -214,17 +217,17 @@ class LogDirectories:
         config: LogConfig,
         now_ms: int,
         assigned: UUID,
-    ) -> PartitionLog:
+    ) -> Work[PartitionLog]:
         """Open a partition's log where it is, or make it; see the table above.
 
         Raises:
             DirectoryOfflineError: what holds it is offline.
             DuplicatePartitionError: it is in several directories, and none is the right one.
-            CorruptLogError, CorruptFileError, OSError: as LogManager.open_partition.
+            CorruptLogError, CorruptFileError, OSError: as LogManager.opening.
         """
         directory = self._choose(topic, partition, assigned)
         try:
-            return directory.open_partition(topic, partition, topic_id, config, now_ms)
+            return (yield from directory.opening(topic, partition, topic_id, config, now_ms))
         except OSError as error:
             if directory.on_failed is not None and error.errno not in PASSING:
                 directory.fail(error)
@@ -259,6 +262,16 @@ class LogDirectories:
         """Rename the directories of partitions that no topic owns."""
         for directory in self.online:
             directory.set_aside_strays(known)
+
+    def note_boot(self) -> None:
+        """As LogManager.note_boot, when all partitions were opened."""
+        for directory in self._served():
+            directory.note_boot()
+
+    def forget_boot(self) -> None:
+        """As LogManager.forget_boot, whichever directory it was."""
+        for directory in self._served():
+            directory.forget_boot()
 
     def delete_partition(self, topic: str, partition: int) -> None:
         """Forget a partition and put its directory away, wherever it is."""

@@ -28,6 +28,8 @@ Buffer = bytes | bytearray | memoryview
 PROBE_DISTANCE_BYTES = 1024 * 1024
 LOAD_BYTES = 1024 * 1024
 
+BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
+
 # A full disk or quota is a passing condition: what was refused can be tried again later.
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # So is the lack of descriptors: nothing was opened, so nothing was written.
@@ -104,6 +106,9 @@ class FileSystem(Protocol):
     def space(self, path: str) -> Space:
         """How large the disk is that holds path."""
 
+    def boot_id(self) -> str:
+        """What tells this boot of the operating system from all others; "" where unknown."""
+
     def lock(self, path: str) -> Lock:
         """Take the lock on path, or raise BlockingIOError at once when another holds it."""
 
@@ -112,6 +117,15 @@ def read_file(fs: FileSystem, path: str) -> bytes:
     """Return the whole content of a small file."""
     file = fs.open(path)
     return file.pread(file.size(), 0)
+
+
+def system_boot_id() -> str:
+    """Return Linux's id of its boot, which containers share with their host; "" elsewhere."""
+    try:
+        with open(BOOT_ID_PATH, encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return ""
 
 
 # One byte, which nobody looks at.
@@ -281,6 +295,9 @@ class OsFileSystem:
     def space(self, path: str) -> Space:
         found = os.statvfs(path)
         return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+
+    def boot_id(self) -> str:
+        return system_boot_id()
 
     def lock(self, path: str) -> OsLock:
         return OsLock(path)

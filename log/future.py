@@ -25,13 +25,14 @@ from functools import partial
 from uuid import uuid4
 
 from klamm.log.append_origin import AppendOrigin
+from klamm.log.checkpoint_files import Checkpoints
 from klamm.log.errors import LogError
 from klamm.log.layout import FUTURE_DIRECTORY_SUFFIX, renamed_directory
 from klamm.log.log_read import LogRead, read_segments
 from klamm.log.manager import LogManager
 from klamm.log.partition_log import PartitionLog
 from klamm.log.readiness import NotReady
-from klamm.log.recovery import Checkpoints, open_log
+from klamm.log.recovery import open_log
 from klamm.log.work import Work, run_inline
 from klamm.wire.errors import ErrorCode
 
@@ -92,7 +93,6 @@ class FutureLog:
             checkpoints=Checkpoints(log_start_offset=first_offset),
             now_ms=self._now_ms(),
         )
-        log.set_topic_id(source.topic_id)
         log.on_disk_error = self.target.on_disk_error
         return log
 
@@ -116,6 +116,8 @@ class FutureLog:
             LogError: KAFKA_STORAGE_ERROR, the log or the copy is offline, or the move was dropped.
             OSError: the copy can't be written or synced.
         """
+        if self.log.topic_id != self.source.topic_id:
+            yield partial(self.log.set_topic_id, self.source.topic_id)
         self.source.cancel_cleaning()
         while self.source.cleaning is not None:
             yield partial(time.sleep, CLEANING_POLL_S)
@@ -133,9 +135,13 @@ class FutureLog:
             if self._is_complete(log_start_offset):
                 break
         else:
-            run_inline(self._copy())
-            run_inline(self._make_durable())
+            self._end_at_one_go()
         return self._take_over()
+
+    def _end_at_one_go(self) -> None:
+        """Copy what came during the last round, and wait for the disk with everybody."""
+        run_inline(self._copy())
+        run_inline(self._make_durable())
 
     def _copy(self) -> Work[None]:
         """Copy to the end that the log has then."""

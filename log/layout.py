@@ -1,6 +1,6 @@
 """The names of files and directories, as Kafka lays out a log directory.
 
-    <root>/meta.properties, .lock, .kafka_cleanshutdown, *-checkpoint
+    <root>/meta.properties, .lock, .kafka_cleanshutdown, .klamm-boot, *-checkpoint
     <root>/<topic>-<partition>/                 one partition
     <root>/<topic>-<partition>.<id>-delete/     a partition that is being removed
     <root>/<topic>-<partition>.<id>-stray/      a partition that no topic owns
@@ -46,9 +46,13 @@ QUORUM_STATE = "quorum-state"
 LOCK_FILE = ".lock"
 # Room that is kept back for the metadata log; klamm's own.
 RESERVE_FILE = ".klamm-reserve"
+# The boot of the operating system in which the directory was last written to; klamm's own, too.
+BOOT_FILE = ".klamm-boot"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 
 DIRECTORY_NAME_MAX = 255
+
+TopicPartition = tuple[str, int]
 
 _SEGMENT_FILE = re.compile(
     r"([0-9]{20})(\.log|\.index|\.timeindex|\.txnindex)(\.deleted|\.cleaned|\.swap)?"
@@ -94,7 +98,7 @@ def partition_directory(topic: str, partition: int) -> str:
     return f"{topic}-{partition}"
 
 
-def parse_partition_directory(name: str) -> tuple[str, int] | None:
+def parse_partition_directory(name: str) -> TopicPartition | None:
     """Return (topic, partition) of a directory's name; None for every other directory."""
     match = _PARTITION_DIRECTORY.fullmatch(name)
     if match is None:
@@ -102,7 +106,7 @@ def parse_partition_directory(name: str) -> tuple[str, int] | None:
     return match[1], int(match[2])
 
 
-def parse_future_directory(name: str) -> tuple[str, int] | None:
+def parse_future_directory(name: str) -> TopicPartition | None:
     """Return (topic, partition) of a copy that was not finished; None for other directories."""
     match = _FUTURE_DIRECTORY.fullmatch(name)
     if match is None:

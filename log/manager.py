@@ -5,81 +5,52 @@ The way of a directory through a run:
 1. `open`: lock it, check that it is ours, read the checkpoints, and ask `admit`, who knows what is
    in the logs; a directory that is refused so far is left as it was. Then remove what was being
    deleted, and take the clean shutdown marker away (synced: from now on a crash is a crash).
-2. `open_partition` for every partition that the metadata knows, `set_aside_strays` for the rest.
+2. `open_partition` for every partition that the metadata knows, `set_aside_strays` for the rest,
+   then `note_boot`.
 3. `checkpoint_writer` now and then. The recovery point decides how much the next start reads.
    `environment.deletions.due` as well, which removes the files of deleted segments.
 4. `close`: sync every log, write the checkpoints, and only then the marker. `abandon` instead
    leaves the directory as a crash would.
 
 All methods belong to one thread, except what is said to run in any: the callable that
-`checkpoint_writer` returns, and `remove_deleted`.
+`checkpoint_writer` returns, and `remove_deleted`. `opening` is `open_partition` for a thread that
+must not wait for the disk (work.py).
 """
 
-import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from operator import attrgetter
+from functools import partial
 from uuid import UUID, uuid4
 
-from klamm.log.checkpoint import (
-    ZERO_UUID,
-    Offsets,
-    encode_offsets,
-    encode_uuid,
-    read_offsets,
-    read_partition_metadata,
-    replace_file,
-)
+from klamm.log.boot_file import BootFile
+from klamm.log.checkpoint import ZERO_UUID, encode_uuid, read_partition_metadata
+from klamm.log.checkpoint_files import CHECKPOINT_FILES, CheckpointFiles, Checkpoints
+from klamm.log.clean_shutdown import NO_BROKER_EPOCH, CleanShutdownFile
 from klamm.log.config import LogConfig
 from klamm.log.environment import LogEnvironment
-from klamm.log.errors import DirectoryLockedError, InconsistentDirectoryError, StorageError
-from klamm.log.fs import FileSystem, Lock, read_file
+from klamm.log.errors import CorruptLogError, DirectoryLockedError, StorageError
+from klamm.log.fs import FileSystem, Lock
 from klamm.log.layout import (
-    CLEAN_SHUTDOWN_FILE,
-    CLEANER_OFFSET_CHECKPOINT,
     DELETE_DIRECTORY_SUFFIX,
-    HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
-    LOG_START_CHECKPOINT,
     META_PROPERTIES,
     PARTITION_METADATA,
-    RECOVERY_POINT_CHECKPOINT,
     STRAY_DIRECTORY_SUFFIX,
+    TopicPartition,
     parse_future_directory,
     parse_partition_directory,
     partition_directory,
     renamed_directory,
 )
-from klamm.log.meta_properties import (
-    MetaProperties,
-    decode_meta_properties,
-    encode_meta_properties,
-    random_uuid,
-)
+from klamm.log.meta_properties import MetaProperties, ensure_meta_properties
 from klamm.log.partition_log import PartitionLog
 from klamm.log.producer_state import PRODUCER_ID_EXPIRATION_MS
-from klamm.log.recovery import Checkpoints, open_log
+from klamm.log.recovery import open_log
+from klamm.log.work import Work, run_inline
 
 logger = logging.getLogger(__name__)
-
-TopicPartition = tuple[str, int]
-
-# What each says of a log. Kafka leaves the log start out where a segment begins there. But the
-# removal of the segments before it may not be synced yet, and if a crash undid that, the log start
-# would move back.
-_CHECKPOINTED: dict[str, Callable[[PartitionLog], int | None]] = {
-    RECOVERY_POINT_CHECKPOINT: attrgetter("recovery_point"),
-    HIGH_WATERMARK_CHECKPOINT: attrgetter("high_watermark"),
-    LOG_START_CHECKPOINT: lambda log: log.log_start_to_checkpoint or None,
-    CLEANER_OFFSET_CHECKPOINT: attrgetter("cleaner_offset"),
-}
-CHECKPOINT_FILES = tuple(_CHECKPOINTED)
-# Kafka's version of the marker.
-_CLEAN_SHUTDOWN_VERSION = 0
-# Where the broker was never registered with a controller.
-NO_BROKER_EPOCH = -1
 
 
 class LogManager:
@@ -104,7 +75,7 @@ class LogManager:
         properties: MetaProperties,
         *,
         was_clean: bool,
-        checkpoints: dict[str, Offsets],
+        checkpoints: CheckpointFiles,
         producer_id_expiration_ms: int,
     ) -> None:
         self.environment = environment
@@ -116,19 +87,14 @@ class LogManager:
         self.on_failed: Callable[[LogManager, OSError], None] | None = None
         self._fs = environment.fs
         self._lock = lock
+        self._boot = BootFile(environment.fs, root)
+        self._has_unrecovered = False
         self.producer_id_expiration_ms = producer_id_expiration_ms
         self._logs: dict[TopicPartition, PartitionLog] = {}
-        # What the files said of partitions that are not open (yet): it is kept until they are
-        # opened or removed.
-        self._unopened = checkpoints
+        self._checkpoints = checkpoints
         self._failed: set[TopicPartition] = set()
         # Copies of partitions that an earlier run has not finished.
         self.unfinished: dict[TopicPartition, list[str]] = {}
-        # Snapshots are numbered, so that a slow thread never replaces a newer checkpoint.
-        self._snapshots_taken = 0
-        self._snapshots_written = dict.fromkeys(CHECKPOINT_FILES, 0)
-        self._written_partitions = {name: set(offsets) for name, offsets in checkpoints.items()}
-        self._write_lock = threading.Lock()
         self._removal_lock = threading.Lock()
 
     @classmethod
@@ -164,11 +130,11 @@ class LogManager:
             ) from error
         try:
             is_new = not fs.exists(f"{root}/{META_PROPERTIES}")
-            properties = _load_properties(fs, root, node_id, cluster_id)
-            checkpoints = {name: read_offsets(fs, f"{root}/{name}") for name in CHECKPOINT_FILES}
+            properties = ensure_meta_properties(fs, root, node_id, cluster_id)
+            checkpoints = CheckpointFiles(fs, root)
             admit(properties)
-            marker = f"{root}/{CLEAN_SHUTDOWN_FILE}"
-            was_clean = fs.exists(marker)
+            marker = CleanShutdownFile(fs, root)
+            was_clean = marker.exists()
             manager = cls(
                 environment or LogEnvironment(fs),
                 root,
@@ -181,9 +147,7 @@ class LogManager:
             manager.remove_deleted()
             manager._find_unfinished()
             if was_clean:
-                # A marker that came back after a crash would hide it.
-                fs.remove(marker)
-                fs.sync_directory(root)
+                marker.remove()
         except BaseException:
             lock.release()
             raise
@@ -205,6 +169,12 @@ class LogManager:
     def open_partition(
         self, topic: str, partition: int, topic_id: UUID, config: LogConfig, now_ms: int
     ) -> PartitionLog:
+        """Open a partition's log here and now; see `opening`."""
+        return run_inline(self.opening(topic, partition, topic_id, config, now_ms))
+
+    def opening(
+        self, topic: str, partition: int, topic_id: UUID, config: LogConfig, now_ms: int
+    ) -> Work[PartitionLog]:
         """Open a partition's log, or make it when there is none of that topic id.
 
         A directory of that name with another topic id belongs to a topic that was deleted just
@@ -224,17 +194,26 @@ class LogManager:
                 if found not in (topic_id, ZERO_UUID):
                     self.set_aside(*key, f"it is of topic id {encode_uuid(found)}")
                     exists = False
-            log = self._open(key, topic_id, config, now_ms, exists=exists)
+            log = yield from self._open(key, topic_id, config, now_ms, exists=exists)
+        except CorruptLogError as error:
+            self._failed.add(key)
+            if error.offset >= self._checkpoints.of(key).recovery_point:
+                # In another boot it could be taken for the mark of a crash.
+                self._boot.damaged.add(partition_directory(*key))
+                yield self._save_boot
+            raise
         except (StorageError, OSError):
             # What it was left in is for the next start to find out.
             self._failed.add(key)
+            self._has_unrecovered = True
             raise
         self._adopt(key, log)
         return log
 
     def _adopt(self, key: TopicPartition, log: PartitionLog) -> None:
         self._failed.discard(key)
-        self._forget_unopened(key)
+        self._boot.damaged.discard(partition_directory(*key))
+        self._checkpoints.forget(key)
         self._logs[key] = log
         if self.on_failed is not None:
             log.on_disk_error = self.on_disk_error
@@ -248,11 +227,12 @@ class LogManager:
         *,
         exists: bool,
         clean: bool = False,
-    ) -> PartitionLog:
+    ) -> Work[PartitionLog]:
         topic, partition = key
         directory = self._directory(topic, partition)
         if not exists:
-            self._forget_checkpoints(key)
+            if self._checkpoints.forget_namesake(key):
+                yield self.checkpoint_writer()
             self._fs.make_directory(directory)
         log = open_log(
             self.environment,
@@ -261,18 +241,15 @@ class LogManager:
             partition,
             config,
             clean=clean or self.was_clean or not exists,
-            checkpoints=Checkpoints(
-                log_start_offset=self._unopened[LOG_START_CHECKPOINT].get(key, 0),
-                recovery_point=self._unopened[RECOVERY_POINT_CHECKPOINT].get(key, 0),
-                high_watermark=self._unopened[HIGH_WATERMARK_CHECKPOINT].get(key, 0),
-                cleaner_offset=self._unopened[CLEANER_OFFSET_CHECKPOINT].get(key),
-            ),
+            is_same_boot=self._boot.is_same_boot(partition_directory(*key)),
+            checkpoints=self._checkpoints.of(key),
             now_ms=now_ms,
             producer_id_expiration_ms=self.producer_id_expiration_ms,
             on_recovery_point_lowered=self.write_checkpoints,
         )
         if log.topic_id != topic_id:
-            log.set_topic_id(topic_id)
+            # Nobody else knows the log yet, so a thread may have it.
+            yield partial(log.set_topic_id, topic_id)
         return log
 
     def _find_unfinished(self) -> None:
@@ -303,7 +280,8 @@ class LogManager:
         if log is not None:
             log.on_deleted()
         self._failed.discard(key)
-        self._forget_unopened(key)
+        self._boot.damaged.discard(partition_directory(*key))
+        self._checkpoints.forget(key)
         if self._fs.exists(self._directory(topic, partition)):
             self._rename(topic, partition, DELETE_DIRECTORY_SUFFIX)
 
@@ -325,6 +303,7 @@ class LogManager:
                 for file in fs.list_files(directory):
                     fs.remove(f"{directory}/{file}")
                 fs.remove_directory(directory)
+            self._save_boot()
 
     def set_aside_strays(self, known: set[TopicPartition]) -> list[str]:
         """Rename the directories of partitions that no topic owns; return their new names.
@@ -343,20 +322,45 @@ class LogManager:
         """Rename the directory of a partition that is not open; return its new name."""
         key = (topic, partition)
         new_name = self._rename(*key, STRAY_DIRECTORY_SUFFIX)
-        self._forget_unopened(key)
+        self._boot.damaged.discard(partition_directory(*key))
+        self._checkpoints.forget(key)
         logger.warning("%s is set aside as %s: %s", partition_directory(*key), new_name, reason)
         return new_name
+
+    def note_boot(self) -> None:
+        """Let the next start know in which boot of the system the logs were written.
+
+        Only when all were opened: a log that a crash of the system has torn must not be judged as
+        one of a killed process, when this one is killed before it has come to it.
+        """
+        if not self._has_unrecovered:
+            self._boot.boot_id = self._fs.boot_id()
+            self._save_boot()
+
+    def forget_boot(self) -> None:
+        """A sync has failed, and the kernel may drop what it could not write: as in a crash."""
+        self._boot.boot_id = ""
+        self._save_boot()
+
+    def _save_boot(self) -> None:
+        try:
+            self._boot.save()
+        except OSError as error:
+            logger.warning("the next start may not tell damage from a crash: %s", error)
 
     # --- moves, see future.py ---
 
     def expect(self, source: PartitionLog, recovery_point: int) -> None:
         """Let the checkpoints tell of a log that is about to come here."""
-        key = (source.topic, source.partition)
-        self._unopened[LOG_START_CHECKPOINT][key] = source.log_start_to_checkpoint
-        self._unopened[RECOVERY_POINT_CHECKPOINT][key] = recovery_point
-        self._unopened[HIGH_WATERMARK_CHECKPOINT][key] = source.high_watermark
-        if source.cleaner_offset is not None:
-            self._unopened[CLEANER_OFFSET_CHECKPOINT][key] = source.cleaner_offset
+        self._checkpoints.expect(
+            (source.topic, source.partition),
+            Checkpoints(
+                log_start_offset=source.log_start_to_checkpoint,
+                recovery_point=recovery_point,
+                high_watermark=source.high_watermark,
+                cleaner_offset=source.cleaner_offset,
+            ),
+        )
 
     def adopt(self, directory: str, source: PartitionLog, now_ms: int) -> PartitionLog:
         """Give a finished and closed copy of a log the partition's own name, and open it."""
@@ -364,7 +368,9 @@ class LogManager:
         self.expect(source, source.log_end_offset)
         self._fs.rename(directory, self._directory(*key))
         try:
-            log = self._open(key, source.topic_id, source.config, now_ms, exists=True, clean=True)
+            log = run_inline(
+                self._open(key, source.topic_id, source.config, now_ms, exists=True, clean=True)
+            )
         except BaseException:
             # By its name it would be taken for the log, which goes on elsewhere.
             self._fs.rename(self._directory(*key), directory)
@@ -378,7 +384,7 @@ class LogManager:
         name = directory.rpartition("/")[2]
         key = parse_future_directory(name)
         assert key is not None
-        self._forget_unopened(key)
+        self._checkpoints.forget(key)
         new_name = renamed_directory(*key, uuid4().hex, DELETE_DIRECTORY_SUFFIX)
         self._fs.rename(directory, f"{self.root}/{new_name}")
 
@@ -401,57 +407,11 @@ class LogManager:
         Args:
             names: the checkpoint files to write.
         """
-        contents = self._snapshot(names)
-        self._snapshots_taken += 1
-        number = self._snapshots_taken
-
-        def write() -> None:
-            self._write(number, contents)
-
-        return write
+        return self._checkpoints.writer(self._logs, names)
 
     def write_checkpoints(self) -> None:
         """Write all checkpoints now."""
         self.checkpoint_writer()()
-
-    def checkpoint_log_start_offsets(self) -> None:
-        """Make the logs' start offsets durable, so that they never move back."""
-        self.checkpoint_writer((LOG_START_CHECKPOINT,))()
-
-    def _snapshot(self, names: Sequence[str]) -> dict[str, Offsets]:
-        contents = {name: dict(self._unopened[name]) for name in names}
-        for name, offsets in contents.items():
-            offset_of = _CHECKPOINTED[name]
-            found = zip(self._logs, map(offset_of, self._logs.values()), strict=True)
-            offsets.update((key, offset) for key, offset in found if offset is not None)
-        return contents
-
-    def _write(self, number: int, contents: dict[str, Offsets]) -> None:
-        with self._write_lock:
-            newer = [name for name in contents if number > self._snapshots_written[name]]
-            if not newer:
-                return
-            for name in newer:
-                content = encode_offsets(contents[name])
-                replace_file(self._fs, self.root, name, content, sync_directory=False)
-            self._fs.sync_directory(self.root)
-            for name in newer:
-                self._snapshots_written[name] = number
-                self._written_partitions[name] = set(contents[name])
-
-    def _forget_unopened(self, key: TopicPartition) -> None:
-        for offsets in self._unopened.values():
-            offsets.pop(key, None)
-
-    def _forget_checkpoints(self, key: TopicPartition) -> None:
-        """Make sure that no checkpoint of an earlier partition of that name is taken for ours."""
-        self._forget_unopened(key)
-        with self._write_lock:
-            # Snapshots that were taken before may hold it, and are dropped.
-            self._snapshots_written = dict.fromkeys(CHECKPOINT_FILES, self._snapshots_taken)
-            is_written = any(key in written for written in self._written_partitions.values())
-        if is_written:
-            self.write_checkpoints()
 
     # --- failure ---
 
@@ -480,8 +440,7 @@ class LogManager:
         Args:
             threads: how many logs are written out at the same time. A disk syncs several files in
                 hardly more time than one.
-            broker_epoch: for the marker. By it Kafka's controller tells that nobody has written
-                here since it last saw the broker.
+            broker_epoch: for the marker.
 
         Raises:
             OSError: a sync failed; the directory was abandoned.
@@ -495,9 +454,12 @@ class LogManager:
                     pass
             self.write_checkpoints()
             if is_clean:
-                marker = {"version": _CLEAN_SHUTDOWN_VERSION, "brokerEpoch": broker_epoch}
-                content = json.dumps(marker, separators=(",", ":")).encode()
-                replace_file(self._fs, self.root, CLEAN_SHUTDOWN_FILE, content)
+                CleanShutdownFile(self._fs, self.root).write(broker_epoch)
+                self._boot.boot_id = ""
+                self._save_boot()
+        except OSError:
+            self.forget_boot()
+            raise
         finally:
             self.abandon()
 
@@ -519,27 +481,3 @@ def _make_durable_directory(fs: FileSystem, path: str) -> None:
     fs.make_directory(path)
     for parent in parents:
         fs.sync_directory(parent)
-
-
-def _load_properties(
-    fs: FileSystem, root: str, node_id: int, cluster_id: str | None
-) -> MetaProperties:
-    path = f"{root}/{META_PROPERTIES}"
-    if not fs.exists(path):
-        properties = MetaProperties(
-            cluster_id or encode_uuid(random_uuid()), node_id, random_uuid()
-        )
-        replace_file(fs, root, META_PROPERTIES, encode_meta_properties(properties))
-        return properties
-    properties = decode_meta_properties(read_file(fs, path), path)
-    if properties.node_id != node_id:
-        raise InconsistentDirectoryError(
-            f"{root} belongs to node {properties.node_id}, this is node {node_id};"
-            " set node.id accordingly, or choose another directory"
-        )
-    if cluster_id is not None and properties.cluster_id != cluster_id:
-        raise InconsistentDirectoryError(
-            f"{root} belongs to cluster {properties.cluster_id}, this is cluster {cluster_id};"
-            " choose another directory"
-        )
-    return properties

@@ -16,7 +16,7 @@ After a stop, `after_crash` is what the machine finds when it comes up again. Wh
 unsynced bytes is for the caller to choose, file by file: lost, kept, torn, or zeros in their place.
 Of the unsynced changes of names in a directory a prefix survives, because file systems keep their
 order and a rename is never half done. `after_kill` is what the next process finds when only this
-one was killed: everything that was written.
+one was killed: everything that was written, in the same boot of the machine.
 
 Operations are counted when they change something; each of them is one point where a crash can be.
 """
@@ -24,6 +24,7 @@ Operations are counted when they change something; each of them is one point whe
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 
 from klamm.log.fs import Buffer, Space
 
@@ -35,6 +36,7 @@ SurvivingNames = Callable[[int], int]
 Refusal = Callable[[str, str], int | None]
 
 _UNBOUNDED_BYTES = (1 << 63) - 1
+_boots = count(1)
 
 
 class SimulatedCrash(BaseException):
@@ -223,6 +225,7 @@ class MemoryFileSystem:
         self._locked: set[str] = set()
         self._is_stopped = False
         self._refused_with: int | None = None
+        self._boot_id = f"boot-{next(_boots)}"
 
     # --- faults ---
 
@@ -289,6 +292,7 @@ class MemoryFileSystem:
         It is not synced by that, so a crash may still follow. This one is not changed.
         """
         found = MemoryFileSystem()
+        found._boot_id = self._boot_id
         found.now_ms = self.now_ms
         copies: dict[int, _Node] = {}
 
@@ -429,6 +433,9 @@ class MemoryFileSystem:
             return Space(_UNBOUNDED_BYTES, _UNBOUNDED_BYTES)
         used = sum(len(data) for data in self.files().values())
         return Space(self.capacity_bytes, max(0, self.capacity_bytes - used))
+
+    def boot_id(self) -> str:
+        return self._boot_id
 
     def lock(self, path: str) -> MemoryLock:
         if path in self._locked:

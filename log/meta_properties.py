@@ -9,8 +9,10 @@ import uuid
 from typing import NamedTuple
 from uuid import UUID
 
-from klamm.log.checkpoint import decode_uuid, encode_uuid
+from klamm.log.checkpoint import decode_uuid, encode_uuid, replace_file
 from klamm.log.errors import CorruptFileError, InconsistentDirectoryError
+from klamm.log.fs import FileSystem, read_file
+from klamm.log.layout import META_PROPERTIES
 
 CURRENT_VERSION = "1"
 
@@ -29,6 +31,39 @@ def random_uuid() -> UUID:
         value = uuid.uuid4()
         if not encode_uuid(value).startswith("-"):
             return value
+
+
+def ensure_meta_properties(
+    fs: FileSystem, root: str, node_id: int, cluster_id: str | None
+) -> MetaProperties:
+    """Return whose a data directory is, which is written down when it is new.
+
+    Args:
+        cluster_id: the cluster that it has to be of; without one, any, or a new one.
+
+    Raises:
+        InconsistentDirectoryError: it belongs to another node or cluster, or to another version.
+        CorruptFileError: the file can't be understood.
+    """
+    path = f"{root}/{META_PROPERTIES}"
+    if not fs.exists(path):
+        properties = MetaProperties(
+            cluster_id or encode_uuid(random_uuid()), node_id, random_uuid()
+        )
+        replace_file(fs, root, META_PROPERTIES, encode_meta_properties(properties))
+        return properties
+    properties = decode_meta_properties(read_file(fs, path), path)
+    if properties.node_id != node_id:
+        raise InconsistentDirectoryError(
+            f"{root} belongs to node {properties.node_id}, this is node {node_id};"
+            " set node.id accordingly, or choose another directory"
+        )
+    if cluster_id is not None and properties.cluster_id != cluster_id:
+        raise InconsistentDirectoryError(
+            f"{root} belongs to cluster {properties.cluster_id}, this is cluster {cluster_id};"
+            " choose another directory"
+        )
+    return properties
 
 
 def encode_meta_properties(properties: MetaProperties) -> bytes:

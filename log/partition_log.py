@@ -1,4 +1,6 @@
-"""The log of one partition: append, roll, sync, truncate. Reading is in readable_log.py.
+"""The log of one partition: append, sync, truncate.
+
+Reading is in readable_log.py, and what becomes of the files in local_log.py.
 
 Synchronous, without threads and without a clock. The order of an append is: validate → check the
 producer → roll if needed → one vectored write → update the state. Everything that can refuse comes
@@ -17,14 +19,14 @@ from klamm.log.append_origin import AppendOrigin
 from klamm.log.checkpoint import encode_partition_metadata, replace_file
 from klamm.log.cleaner.cancellation import Cancellation
 from klamm.log.config import LogConfig
-from klamm.log.environment import LoadedLog, LogEnvironment
+from klamm.log.environment import LogEnvironment
 from klamm.log.errors import LogError
 from klamm.log.fs import DISK_FULL, NO_DESCRIPTORS
-from klamm.log.layout import LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA
+from klamm.log.layout import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+from klamm.log.loaded_log import LoadedLog
 from klamm.log.opening import OpenedRecords
 from klamm.log.producer_state import VerificationGuard
 from klamm.log.readable_log import ReadableLog
-from klamm.log.removal import SegmentRemover
 from klamm.log.replay import apply_batch, rebuild_producers
 from klamm.log.segment import Segment
 from klamm.log.sync import SyncRequest
@@ -66,6 +68,7 @@ class PartitionLog(ReadableLog):
         cleaning: the compaction that is under way, which alone takes segments out of the log then.
         is_uncleanable: a compaction failed; no other is tried in this run.
         is_moving: it is being copied to another directory (future.py).
+        on_log_start_moved: is called when the log begins later than before.
     """
 
     def __init__(
@@ -80,28 +83,23 @@ class PartitionLog(ReadableLog):
     ) -> None:
         super().__init__(topic, partition, config, loaded)
         self.topic_id = topic_id
-        self.directory = loaded.directory
+        self.directory = loaded.local.directory
         self.recovery_point = loaded.recovery_point
         self.cleaner_offset: int | None = None
         self.cleaning: Cancellation | None = None
         self.is_uncleanable = False
         self.is_moving = False
+        self.on_log_start_moved: Callable[[], None] = lambda: None
         self._announced_log_start = 0
         self._environment = environment
-        self._snapshots = loaded.snapshots
-        self._active = loaded.segments.active
+        self._local = loaded.local
         self._latest_epoch = loaded.leader_epochs.latest_epoch
         self._on_recovery_point_lowered = on_recovery_point_lowered
-        self._unsynced = loaded.unsynced
-        self._remover = SegmentRemover(
-            environment, loaded.directory, loaded.segments, loaded.snapshots, loaded.unsynced
-        )
-        # Whether the index files on disk are older than the indexes in memory.
-        self._indexes_changed = loaded.indexes_changed
+        self._unsynced = loaded.local.unsynced
 
     @property
     def active_segment(self) -> Segment:
-        return self._active
+        return self.segments.active
 
     @property
     def root(self) -> str:
@@ -196,7 +194,7 @@ class PartitionLog(ReadableLog):
         last_offset = base_offset + header.last_offset_delta
         max_timestamp = batch.max_timestamp
         rolled = self._roll_if_needed(size, max_timestamp, last_offset, base_offset, now_ms)
-        active = self._active
+        active = self.segments.active
         try:
             active.append(
                 batch.chunks, size, last_offset, max_timestamp, self.config.index_interval_bytes
@@ -204,7 +202,7 @@ class PartitionLog(ReadableLog):
         except OSError as error:
             raise self._refuse_after(error) from error
         self.log_end_offset = last_offset + 1
-        self._indexes_changed = True
+        self._local.indexes_changed = True
         if leader_epoch != self._latest_epoch:
             self._assign_epoch(leader_epoch, base_offset)
         if header.producer_id >= 0:
@@ -234,14 +232,14 @@ class PartitionLog(ReadableLog):
         if size > self.config.segment_bytes:
             raise self._larger_than_segment(size)
         rolled = self._roll_if_needed(size, max_timestamp, last_offset, base_offset, now_ms)
-        active = self._active
+        active = self.segments.active
         position = active.size
         try:
             active.write([batches.records], size)
         except OSError as error:
             raise self._refuse_after(error) from error
         self.log_end_offset = last_offset + 1
-        self._indexes_changed = True
+        self._local.indexes_changed = True
         for header, marker in zip(batches.headers, batches.markers, strict=True):
             active.note_batch(position, header, self.config.index_interval_bytes)
             position += header.size_in_bytes
@@ -275,7 +273,7 @@ class PartitionLog(ReadableLog):
             if error.errno not in DISK_FULL:
                 self.fail(error)
             try:
-                self._active.restore_size()
+                self.segments.active.restore_size()
             except OSError as second:
                 self.fail(second)
         return LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"write failed: {error.strerror}")
@@ -286,13 +284,13 @@ class PartitionLog(ReadableLog):
         self, size: int, max_timestamp: int, last_offset: int, base_offset: int, now_ms: int
     ) -> bool:
         config = self.config
-        active = self._active
+        active = self.segments.active
         if not active.should_roll(size, max_timestamp, last_offset, now_ms, config):
             return False
         if active.size == 0 and active.base_offset == base_offset:
             return False
         try:
-            self._roll_at(base_offset, now_ms)
+            self._local.roll(base_offset, self.producers, now_ms)
         except OSError as error:
             raise self._refuse_after(error) from error
         return True
@@ -305,39 +303,16 @@ class PartitionLog(ReadableLog):
 
     def roll(self, now_ms: int) -> bool:
         """Begin a new segment now, unless the active one is empty; say whether that was done."""
-        if self._active.size == 0:
+        if self.segments.active.size == 0:
             return False
-        self._roll_at(self.log_end_offset, now_ms)
+        self._local.roll(self.log_end_offset, self.producers, now_ms)
         return True
-
-    def _roll_at(self, base_offset: int, now_ms: int) -> None:
-        """Make the segment that begins at base_offset; the old one is closed for writing.
-
-        The new file comes first: when the disk is full, nothing has happened yet. A crash in
-        between leaves an empty last segment, which is what recovery makes of it anyway.
-        """
-        old = self._active
-        environment = self._environment
-        new = Segment(
-            environment.files, environment.index_cache, self.directory, base_offset, now_ms
-        )
-        new.create()
-        try:
-            written = old.write_indexes()
-            written.append(self._snapshots.write(base_offset, self.producers))
-        except OSError:
-            new.remove_files()
-            raise
-        self._unsynced.add_paths([old.path(LOG_SUFFIX), *written])
-        old.deactivate()
-        self.segments.add(new)
-        self._active = new
 
     # --- durability ---
 
     def pending_sync(self) -> SyncRequest:
         """Return what has to be synced so that everything appended until now is durable."""
-        active = self._active
+        active = self.segments.active
         end_offset = self.log_end_offset
         # The high watermark will come to stand here, and readers will ask for it.
         active.remember_position(end_offset, active.size)
@@ -383,13 +358,13 @@ class PartitionLog(ReadableLog):
         if self.is_offline:
             # What is in memory may not fit what is on disk; recovery will look at the disk.
             return
-        if self._indexes_changed:
-            self._unsynced.add_paths(self._active.write_indexes())
-        if self.log_end_offset > (self._snapshots.latest_offset or 0):
-            snapshot = self._snapshots.write(self.log_end_offset, self.producers)
+        if self._local.indexes_changed:
+            self._unsynced.add_paths(self.segments.active.write_indexes())
+        if self.log_end_offset > (self._local.snapshots.latest_offset or 0):
+            snapshot = self._local.snapshots.write(self.log_end_offset, self.producers)
             self._unsynced.add_paths([snapshot])
         self.flush()
-        self._indexes_changed = False
+        self._local.indexes_changed = False
 
     def close(self) -> None:
         """Write out and sync everything, and let go of all files."""
@@ -436,7 +411,7 @@ class PartitionLog(ReadableLog):
                 self._latest_epoch = self.leader_epochs.latest_epoch
             return False
         self.cancel_cleaning()
-        offset = self._batch_start(offset)
+        offset = self._local.batch_start(offset)
         log_start_on_disk = self.log_start_to_checkpoint
         self._announced_log_start = 0
         if self.cleaner_offset is not None:
@@ -446,13 +421,7 @@ class PartitionLog(ReadableLog):
             self.log_start_offset = min(self.log_start_offset, offset)
             self._on_recovery_point_lowered()
         self._unsynced.on_truncated()
-        if offset < self.segments.first.base_offset:
-            self._drop_all_and_start_at(offset, now_ms)
-        else:
-            self._drop_segments_above(offset)
-            self._active.truncate_to(offset, now_ms)
-            end = self._active.next_offset() if self._active.size else self._active.base_offset
-            self.log_end_offset = min(offset, end)
+        self.log_end_offset = self._local.truncate_to(offset, now_ms)
         self.recovery_point = min(self.recovery_point, self.log_end_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
@@ -466,47 +435,14 @@ class PartitionLog(ReadableLog):
             LogError: KAFKA_STORAGE_ERROR, the disk fails.
         """
         try:
-            return self._batch_start(self.log_start_offset)
+            return self._local.batch_start(self.log_start_offset)
         except OSError as error:
             raise self._refuse_read_after(error) from error
 
     def skip_to(self, offset: int, now_ms: int) -> None:
         """Let the next record have this offset, as in the log that this one follows."""
         assert offset > self.log_end_offset
-        self._roll_at(offset, now_ms)
-        self.log_end_offset = offset
-
-    def _batch_start(self, offset: int) -> int:
-        """Return the base offset of the batch that holds offset; offset itself without one."""
-        index = self.segments.floor_index(offset)
-        if index < 0:
-            return offset
-        segment = self.segments[index]
-        position = segment.position_of(offset)
-        return offset if position is None else min(offset, segment.header_at(position).base_offset)
-
-    def _drop_segments_above(self, offset: int) -> None:
-        """Remove whole segments, the last one first.
-
-        Each removal is synced before the next: if a crash could bring a later segment back
-        without an earlier one, the log would have a stale end behind a gap.
-        """
-        fs = self._environment.fs
-        while self._active.base_offset > offset and len(self.segments) > 1:
-            self.segments.pop_last().remove_files()
-            fs.sync_directory(self.directory)
-            self._active = self.segments.active
-        self._active.activate()
-
-    def _drop_all_and_start_at(self, offset: int, now_ms: int) -> None:
-        self._drop_segments_above(0)
-        while len(self.segments):
-            self.segments.pop_last().remove_files()
-        environment = self._environment
-        new = Segment(environment.files, environment.index_cache, self.directory, offset, now_ms)
-        new.create()
-        self.segments.add(new)
-        self._active = new
+        self._local.roll(offset, self.producers, now_ms)
         self.log_end_offset = offset
 
     def _forget_state_above(self, end_offset: int, now_ms: int) -> None:
@@ -514,12 +450,8 @@ class PartitionLog(ReadableLog):
         self.leader_epochs.truncate_from_end(end_offset)
         self._latest_epoch = self.leader_epochs.latest_epoch
         self._unsynced.add_epoch()
-        self._unsynced.add_paths([self._active.path(LOG_SUFFIX)])
-        self._indexes_changed = True
-        self._snapshots.remove_above(end_offset)
-        # A snapshot that came back after a crash would describe batches that are no more.
-        self._environment.fs.sync_directory(self.directory)
-        rebuild_producers(self.segments, self._snapshots, self.producers, end_offset, now_ms)
+        self._local.drop_snapshots_above(end_offset)
+        rebuild_producers(self.segments, self._local.snapshots, self.producers, end_offset, now_ms)
         self.producers.on_high_watermark_updated(self.high_watermark)
 
     def announce_log_start(self, offset: int) -> None:
@@ -556,6 +488,7 @@ class PartitionLog(ReadableLog):
         if self.leader_epochs.truncate_from_start(offset):
             self._unsynced.add_epoch()
         self.producers.on_log_start_offset_incremented(offset)
+        self.on_log_start_moved()
         return True
 
     def remove_segments_below_log_start(self, segments_max: int | None = None) -> int:
@@ -568,7 +501,7 @@ class PartitionLog(ReadableLog):
         """
         assert not self.keeps_segments, "somebody reads them"
         try:
-            return self._remover.remove_below(
+            return self._local.remove_below(
                 self.log_start_offset, self.config.file_delete_delay_ms, segments_max
             )
         except OSError as error:
@@ -577,7 +510,8 @@ class PartitionLog(ReadableLog):
 
     def snapshot_sync(self, offset: int) -> Callable[[], None]:
         """Return what makes the producer snapshot at an offset durable, in any thread."""
-        fs, directory, path = self._environment.fs, self.directory, self._snapshots.path(offset)
+        fs, directory = self._environment.fs, self.directory
+        path = self._local.snapshots.path(offset)
 
         def sync() -> None:
             if fs.exists(path):
@@ -598,12 +532,12 @@ class PartitionLog(ReadableLog):
             OSError: the disk refuses to begin; nothing has changed.
             LogError: KAFKA_STORAGE_ERROR, the disk refuses to go on; the log is offline.
         """
-        assert originals[-1].base_offset < self._active.base_offset
+        assert originals[-1].base_offset < self.segments.active.base_offset
         first = originals[0]
-        new = self._remover.begin_swap(first.base_offset, first.created_ms)
+        new = self._local.begin_swap(first.base_offset, first.created_ms)
         new.size = new.verified_to = size
         try:
-            self._remover.finish_swap(new, originals, self.config.file_delete_delay_ms)
+            self._local.finish_swap(new, originals, self.config.file_delete_delay_ms)
         except OSError as error:
             self.fail(error)
             raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"swap failed: {error}") from error

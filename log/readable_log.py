@@ -4,10 +4,10 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from klamm.log.config import LogConfig
-from klamm.log.environment import LoadedLog
 from klamm.log.errors import LogError
 from klamm.log.fs import NO_DESCRIPTORS
 from klamm.log.layout import DELETED_SUFFIX
+from klamm.log.loaded_log import LoadedLog
 from klamm.log.log_read import LogRead, read_segments
 from klamm.log.readiness import NotReady
 from klamm.log.search import (
@@ -42,7 +42,7 @@ class ReadableLog:
         self.topic = topic
         self.partition = partition
         self.config = config
-        self.segments = loaded.segments
+        self.segments = loaded.local.segments
         self.producers = loaded.producers
         self.leader_epochs = loaded.leader_epochs
         self.log_start_offset = loaded.log_start_offset

@@ -8,58 +8,40 @@ after a successful sync. The checkpoint lags behind: batches above it may have b
 acknowledged, too. Cutting at the first bad batch above it keeps them all the same, because a crash
 can only tear bytes that were not synced, and those lie behind every byte that was. Below the
 recovery point nothing is ever cut: damage there is not the mark of a crash, and the partition stays
-closed (CorruptLogError) until somebody decides.
+closed (CorruptLogError) until somebody decides. The same holds above it for what a killed process
+can't have left, when the operating system has run on (segment_recovery.py).
 """
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from klamm.log.batches import BadBatch, iter_batches
+from klamm.log.batches import BadBatch
 from klamm.log.checkpoint import read_partition_metadata
-from klamm.log.config import INT32_MAX, INT64_MAX, LogConfig
-from klamm.log.environment import LoadedLog, LogEnvironment
+from klamm.log.checkpoint_files import Checkpoints
+from klamm.log.config import LogConfig
+from klamm.log.environment import LogEnvironment
 from klamm.log.errors import CorruptFileError, CorruptLogError, StorageError
 from klamm.log.fs import read_file
 from klamm.log.layout import (
-    CLEANED_SUFFIX,
-    DELETED_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
-    LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     PARTITION_METADATA,
-    SWAP_SUFFIX,
-    TEMPORARY_SUFFIX,
     TIME_INDEX_SUFFIX,
-    parse_segment_file,
-    parse_snapshot_file,
 )
 from klamm.log.leader_epochs import LeaderEpochCache
+from klamm.log.leftovers import Leftovers
+from klamm.log.loaded_log import LoadedLog
+from klamm.log.local_log import LocalLog
 from klamm.log.partition_log import PartitionLog
 from klamm.log.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState
-from klamm.log.replay import apply_batch, marker_of, rebuild_producers
+from klamm.log.replay import rebuild_producers
 from klamm.log.segment import Segment
-from klamm.log.segments import Segments
-from klamm.log.snapshots import ProducerSnapshots
+from klamm.log.segment_recovery import SegmentRecovery
 from klamm.log.sync import Unsynced
-from klamm.wire.records.batch import RecordBatchHeader
 
 logger = logging.getLogger(__name__)
 
 _INDEXES_ALWAYS_WRITTEN = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoints:
-    """What the checkpoint files of the data directory say about one partition.
-
-    cleaner_offset is where its last compaction ended; None when it had none.
-    """
-
-    log_start_offset: int = 0
-    recovery_point: int = 0
-    high_watermark: int = 0
-    cleaner_offset: int | None = None
 
 
 def open_log(
@@ -70,6 +52,7 @@ def open_log(
     config: LogConfig,
     *,
     clean: bool,
+    is_same_boot: bool = False,
     checkpoints: Checkpoints,
     now_ms: int,
     producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
@@ -79,13 +62,16 @@ def open_log(
 
     Args:
         clean: whether the last process to write here shut down cleanly.
+        is_same_boot: whether the operating system has run on since then.
 
     Raises:
-        CorruptLogError: synced data is damaged or missing.
+        CorruptLogError: data is damaged or missing, and no crash can have done it.
         CorruptFileError: a metadata file can't be understood.
     """
     topic_id = read_partition_metadata(environment.fs, f"{directory}/{PARTITION_METADATA}")
-    recovery = Recovery(environment, directory, config, checkpoints, now_ms)
+    recovery = Recovery(
+        environment, directory, config, checkpoints, now_ms, is_same_boot=is_same_boot
+    )
     producers = ProducerState(producer_id_expiration_ms=producer_id_expiration_ms)
     loaded = recovery.run(producers, clean=clean)
     log = PartitionLog(
@@ -105,31 +91,33 @@ class Recovery:
         config: LogConfig,
         checkpoints: Checkpoints,
         now_ms: int,
+        *,
+        is_same_boot: bool,
     ) -> None:
-        self._environment = environment
         self._fs = environment.fs
         self._directory = directory
         self._config = config
         self._checkpoints = checkpoints
         self._now_ms = now_ms
-        self._names = self._fs.list_files(directory)
-        self._segments = Segments()
+        self._is_same_boot = is_same_boot
         self._unsynced = Unsynced()
-        self._indexes_changed = False
+        self._leftovers = Leftovers(self._fs, directory, self._unsynced)
+        self._local = LocalLog(environment, directory, self._leftovers.names, self._unsynced)
+        self._segments = self._local.segments
         # The first segment whose indexes can't be taken from its files.
         self._first_without_indexes: int | None = None
 
     def run(self, producers: ProducerState, *, clean: bool) -> LoadedLog:
-        self.pass_1_remove_leftovers()
-        self.pass_2_remove_replaced_segments()
-        self.pass_3_finish_swaps()
+        self._leftovers.pass_1_remove_unfinished()
+        self._leftovers.pass_2_remove_replaced_segments()
+        self._leftovers.pass_3_finish_swaps()
         self.pass_4_load_segments()
         clean = clean and self._ends_as_synced()
-        snapshots = ProducerSnapshots(self._fs, self._directory, self._names)
+        snapshots = self._local.snapshots
         epochs = self.load_epochs()
         known_epochs = epochs.entries
         if not clean or self._first_without_indexes is not None:
-            self.pass_5_recover_segments(snapshots, producers, epochs, clean=clean)
+            self.pass_5_recover_segments(producers, epochs, clean=clean)
         ended_at = self._segments.active
         end_offset = self.pass_6_find_end()
         if self._segments.active is not ended_at and producers.entries:
@@ -141,128 +129,34 @@ class Recovery:
         epochs.truncate_from_end(end_offset)
         if epochs.entries != known_epochs:
             self._unsynced.add_epoch()
-        self.pass_7_load_producers(snapshots, producers, end_offset, clean=clean)
+        self.pass_7_load_producers(producers, end_offset, clean=clean)
         recovery_point = end_offset if clean else min(self._checkpoints.recovery_point, end_offset)
         high_watermark = min(max(self._checkpoints.high_watermark, start_offset), end_offset)
         producers.on_high_watermark_updated(high_watermark)
         return LoadedLog(
-            directory=self._directory,
-            segments=self._segments,
-            snapshots=snapshots,
+            local=self._local,
             producers=producers,
             leader_epochs=epochs,
             log_start_offset=start_offset,
             log_end_offset=end_offset,
             high_watermark=high_watermark,
             recovery_point=recovery_point,
-            unsynced=self._unsynced,
-            indexes_changed=self._indexes_changed,
-        )
-
-    # --- names ---
-
-    def _remove(self, name: str) -> None:
-        self._fs.remove(f"{self._directory}/{name}")
-        self._names.remove(name)
-        self._unsynced.names = True
-
-    def pass_1_remove_leftovers(self) -> None:
-        """A deletion, compaction or checkpoint was cut short: remove what it had not finished.
-
-        A `.swap` at or above the lowest `.cleaned` belongs to a compaction that had not written
-        all of its output; the originals are still there.
-        """
-        cleaned = [
-            parsed[0]
-            for parsed in map(parse_segment_file, self._names)
-            if parsed is not None and parsed[2] == CLEANED_SUFFIX
-        ]
-        for name in list(self._names):
-            parsed = parse_segment_file(name)
-            snapshot = parse_snapshot_file(name)
-            transient = parsed[2] if parsed is not None else snapshot[1] if snapshot else ""
-            is_dead_swap = (
-                parsed is not None
-                and transient == SWAP_SUFFIX
-                and cleaned
-                and parsed[0] >= min(cleaned)
-            )
-            if (
-                transient in (DELETED_SUFFIX, CLEANED_SUFFIX)
-                or is_dead_swap
-                or name == LEADER_EPOCH_CHECKPOINT + TEMPORARY_SUFFIX
-                or name == PARTITION_METADATA + TEMPORARY_SUFFIX
-            ):
-                self._remove(name)
-
-    def pass_2_remove_replaced_segments(self) -> None:
-        """A compaction had written its output, but not removed all originals: remove them."""
-        for name in list(self._names):
-            parsed = parse_segment_file(name)
-            if parsed is None or parsed[1:] != (LOG_SUFFIX, SWAP_SUFFIX):
-                continue
-            base_offset = parsed[0]
-            next_offset = self._end_of_swap(name, base_offset)
-            for original in list(self._names):
-                found = parse_segment_file(original)
-                if found is not None and not found[2] and base_offset <= found[0] < next_offset:
-                    self._remove(original)
-
-    def _end_of_swap(self, name: str, base_offset: int) -> int:
-        file = self._fs.open(f"{self._directory}/{name}")
-        next_offset = base_offset
-        try:
-            for _, header, _ in iter_batches(file, 0, file.size()):
-                next_offset = header.next_offset
-        except BadBatch as bad:
-            raise CorruptLogError(file.path, next_offset, bad.position, bad.reason) from bad
-        return max(next_offset, base_offset + 1)
-
-    def pass_3_finish_swaps(self) -> None:
-        """A compaction had removed the originals, but not renamed all of its output: rename it.
-
-        Log files first: as long as there is one to be renamed, pass 2 takes index files under their
-        final names for those of the originals.
-        """
-        for name in sorted(self._names, key=lambda name: LOG_SUFFIX not in name):
-            parsed = parse_segment_file(name)
-            if parsed is not None and parsed[2] == SWAP_SUFFIX:
-                final = name.removesuffix(SWAP_SUFFIX)
-                self._fs.rename(f"{self._directory}/{name}", f"{self._directory}/{final}")
-                self._names.remove(name)
-                self._names.append(final)
-                self._unsynced.names = True
-
-    # --- segments ---
-
-    def _new_segment(self, base_offset: int) -> Segment:
-        environment = self._environment
-        return Segment(
-            environment.files, environment.index_cache, self._directory, base_offset, self._now_ms
         )
 
     def pass_4_load_segments(self) -> None:
         """A roll or removal was cut short: remove indexes without a log, note missing ones."""
-        present = set(self._names)
-        parsed_names = [(name, parse_segment_file(name)) for name in sorted(self._names)]
-        bases = {parsed[0] for _, parsed in parsed_names if parsed and parsed[1] == LOG_SUFFIX}
-        for name, parsed in parsed_names:
-            if parsed is not None and parsed[0] not in bases:
-                self._remove(name)
-        for base_offset in sorted(bases):
-            segment = self._new_segment(base_offset)
+        base_offsets = self._leftovers.remove_orphaned_indexes()
+        present = set(self._leftovers.names)
+        for base_offset in base_offsets:
+            segment = self._local.new_segment(base_offset, self._now_ms)
             segment.load()
             self._segments.add(segment)
             names = {segment.path(s).rpartition("/")[2] for s in _INDEXES_ALWAYS_WRITTEN}
-            if not names <= present or not self._has_usable_txn_index(segment):
-                self._note_without_indexes(len(self._segments) - 1)
+            has_indexes = names <= present and self._has_usable_txn_index(segment)
+            if not has_indexes and self._first_without_indexes is None:
+                self._first_without_indexes = len(self._segments) - 1
         if not self._segments:
-            segment = self._new_segment(self._checkpoints.log_start_offset)
-            segment.create()
-            self._segments.add(segment)
-            self._unsynced.names = True
-            self._indexes_changed = True
-            self._first_without_indexes = None
+            self._local.begin_at(self._checkpoints.log_start_offset, self._now_ms)
 
     def _ends_as_synced(self) -> bool:
         """Say whether the log ends where it ended when it was closed; unknown counts as yes."""
@@ -281,166 +175,15 @@ class Recovery:
         segment.forget_indexes()
         return True
 
-    def _note_without_indexes(self, index: int) -> None:
-        if self._first_without_indexes is None:
-            self._first_without_indexes = index
-
     def pass_5_recover_segments(
-        self,
-        snapshots: ProducerSnapshots,
-        producers: ProducerState,
-        epochs: LeaderEpochCache,
-        *,
-        clean: bool,
+        self, producers: ProducerState, epochs: LeaderEpochCache, *, clean: bool
     ) -> None:
-        """The process or the machine stopped: read every batch that may not have been synced.
-
-        Indexes are built anew, and the log is cut at the first bad batch. The walk begins with the
-        segment that holds the last synced offset: when the log rolled just behind it, the indexes
-        of that segment may be the unsynced part.
-        """
-        recovery_point = self._checkpoints.recovery_point
-        first = max(self._segments.floor_index(max(recovery_point - 1, 0)), 0)
-        if clean:
-            first = len(self._segments)
-        if self._first_without_indexes is not None:
-            first = min(first, self._first_without_indexes)
-        self._rebuild_before(first, snapshots, producers)
-        if clean:
-            # Everything is synced, so nothing may be cut.
-            recovery_point = INT64_MAX
-        # The checkpoint of the epochs may be older than a truncation; the batches know better.
-        epochs.truncate_from_end(recovery_point)
-        index = first
-        while index < len(self._segments):
-            segment = self._segments[index]
-            if index > first:
-                path = snapshots.write(segment.base_offset, producers)
-                self._unsynced.add_paths([path])
-            expected, bad = self._recover_segment(segment, producers, epochs, index)
-            if bad is None and expected >= recovery_point:
-                bad = self._missing_tail(index, expected)
-            if bad is not None:
-                if expected < recovery_point:
-                    raise segment.corrupt(bad, expected)
-                self._cut(index, bad)
-            self._unsynced.add_paths([segment.path(LOG_SUFFIX)])
-            if index + 1 < len(self._segments):
-                self._unsynced.add_paths(segment.write_indexes())
-                segment.deactivate()
-            index += 1
-        # Whatever names are there may not be synced, either.
-        self._unsynced.add_directory()
-        self._indexes_changed = True
-
-    def _rebuild_before(
-        self, first: int, snapshots: ProducerSnapshots, producers: ProducerState
-    ) -> None:
-        """Bring the producers to where the walk begins."""
-        base_offset = self._segments[first].base_offset
-        earlier = Segments()
-        for index in range(first):
-            earlier.add(self._segments[index])
-        if earlier:
-            rebuild_producers(earlier, snapshots, producers, base_offset, self._now_ms)
-            return
-        snapshots.load_newest(producers, base_offset, self._now_ms)
-        if producers.entries and base_offset not in snapshots.offsets:
-            # It is older than the first segment, and will go.
-            self._unsynced.add_paths([snapshots.write(base_offset, producers)])
-
-    def _recover_segment(
-        self, segment: Segment, producers: ProducerState, epochs: LeaderEpochCache, index: int
-    ) -> tuple[int, BadBatch | None]:
-        """Read a whole segment; return the offset behind its last good batch, and what is bad."""
-        segment.activate()
-        segment.reset_indexes()
-        is_last = index + 1 == len(self._segments)
-        # Offsets are not under the checksum. What shows damage to them is an overlap, with the next
-        # segment, too, and in the last segment, which was never compacted, a gap.
-        has_gaps = self._is_compacted(segment) or not is_last
-        end = INT64_MAX if is_last else self._segments[index + 1].base_offset
-        end = min(end, segment.base_offset + INT32_MAX + 1)
-        interval = self._config.index_interval_bytes
-        expected = segment.base_offset
-        try:
-            for position, header, batch in iter_batches(segment.file(), 0, segment.size):
-                base_offset = header.base_offset
-                if base_offset < expected or (base_offset > expected and not has_gaps):
-                    raise BadBatch(position, f"offset {base_offset} where {expected} was due")
-                if header.next_offset > end:
-                    raise BadBatch(position, f"offset {header.last_offset} is out of range")
-                self._check_epoch(position, header, epochs)
-                expected = header.next_offset
-                segment.note_batch(position, header, interval)
-                segment.verified_to = position + header.size_in_bytes
-                epoch = header.partition_leader_epoch
-                latest = epochs.latest_epoch
-                if epoch >= 0 and (latest is None or epoch > latest):
-                    epochs.assign(epoch, base_offset)
-                if header.producer_id >= 0:
-                    marker = marker_of(batch) if header.is_control else None
-                    apply_batch(
-                        producers, segment, header, base_offset, header.max_timestamp, marker
-                    )
-        except BadBatch as bad:
-            return expected, bad
-        return expected, None
-
-    def _is_compacted(self, segment: Segment) -> bool:
-        """Say whether batches may be missing in a segment, now or before the policy changed."""
-        cleaner_offset = self._checkpoints.cleaner_offset
-        return self._config.compacts or (
-            cleaner_offset is not None and segment.base_offset < cleaner_offset
+        """The process or the machine stopped: read every batch that may not have been synced."""
+        recovery = SegmentRecovery(
+            *(self._local, self._config, self._checkpoints, producers, epochs, self._now_ms),
+            is_same_boot=self._is_same_boot,
         )
-
-    def _missing_tail(self, index: int, expected: int) -> BadBatch | None:
-        """Say whether unsynced batches are missing before the next segment.
-
-        A crash may lose the end of a segment and keep the one behind it. What is left has to be a
-        prefix of what was written. Compaction leaves such gaps, too.
-        """
-        if index + 1 == len(self._segments) or self._is_compacted(self._segments[index]):
-            return None
-        following = self._segments[index + 1].base_offset
-        if following == expected:
-            return None
-        return BadBatch(
-            self._segments[index].size, f"{expected} is due, the next segment begins at {following}"
-        )
-
-    def _check_epoch(
-        self, position: int, header: RecordBatchHeader, epochs: LeaderEpochCache
-    ) -> None:
-        """Compare a synced batch with the checkpoint: its epoch is not under the checksum."""
-        if header.base_offset >= self._checkpoints.recovery_point:
-            return
-        known = epochs.epoch_for_offset(header.base_offset)
-        if known is not None and header.partition_leader_epoch not in (known, -1):
-            raise BadBatch(
-                position,
-                f"epoch {header.partition_leader_epoch}, the checkpoint has {known}",
-            )
-
-    def _cut(self, index: int, bad: BadBatch) -> None:
-        """Cut the log at a bad batch, and remove the segments behind it, the last one first.
-
-        The removals are synced one by one: a crash must not bring a later segment back without
-        the earlier ones.
-        """
-        segment = self._segments[index]
-        logger.warning(
-            "%s: cut at byte %d of %d after an unclean stop: %s; %d later segments removed",
-            segment.slot.path,
-            bad.position,
-            segment.size,
-            bad.reason,
-            len(self._segments) - index - 1,
-        )
-        while len(self._segments) > index + 1:
-            self._segments.pop_last().remove_files()
-            self._fs.sync_directory(self._directory)
-        segment.cut_at(bad.position)
+        recovery.run(self._first_without_indexes, clean=clean)
 
     # --- the ends of the log and its state ---
 
@@ -472,18 +215,13 @@ class Recovery:
             return end_offset
         logger.warning("%s: ends below its start %d", self._directory, start_offset)
         while self._segments:
-            self._segments.pop_last().remove_files()
-            self._fs.sync_directory(self._directory)
-        segment = self._new_segment(start_offset)
-        segment.create()
-        self._segments.add(segment)
-        self._unsynced.names = True
-        self._indexes_changed = True
+            self._local.drop_last_segment()
+        self._local.begin_at(start_offset, self._now_ms)
         return start_offset
 
     def load_epochs(self) -> LeaderEpochCache:
         """Read the leader epochs; a file of no bytes is one that Kafka never wrote to."""
-        if LEADER_EPOCH_CHECKPOINT not in self._names:
+        if LEADER_EPOCH_CHECKPOINT not in self._leftovers.names:
             return LeaderEpochCache()
         path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
         data = read_file(self._fs, path)
@@ -493,14 +231,10 @@ class Recovery:
             raise CorruptFileError(path, str(error)) from error
 
     def pass_7_load_producers(
-        self,
-        snapshots: ProducerSnapshots,
-        producers: ProducerState,
-        end_offset: int,
-        *,
-        clean: bool,
+        self, producers: ProducerState, end_offset: int, *, clean: bool
     ) -> None:
         """Remove snapshots of what is no more; after a clean stop, load the newest one."""
+        snapshots = self._local.snapshots
         base_offsets = self._segments.base_offsets
         if snapshots.remove_above(end_offset):
             # One that came back after the next crash would describe batches that never were.

@@ -7,9 +7,15 @@ from klamm.log.segment import Segment
 
 
 class Segments:
-    """A sorted list of segments; the last one is active."""
+    """A sorted list of segments.
 
-    __slots__ = ("_base_offsets", "_segments")
+    Attributes:
+        active: the last one; there is none while the list is empty.
+    """
+
+    __slots__ = ("_base_offsets", "_segments", "active")
+
+    active: Segment
 
     def __init__(self) -> None:
         self._segments: list[Segment] = []
@@ -29,10 +35,6 @@ class Segments:
         return self._base_offsets
 
     @property
-    def active(self) -> Segment:
-        return self._segments[-1]
-
-    @property
     def first(self) -> Segment:
         return self._segments[0]
 
@@ -44,6 +46,7 @@ class Segments:
         assert not self._segments or segment.base_offset > self._base_offsets[-1]
         self._segments.append(segment)
         self._base_offsets.append(segment.base_offset)
+        self.active = segment
 
     def floor_index(self, offset: int) -> int:
         """Return the index of the last segment that begins at or below offset; -1 without one."""
@@ -75,11 +78,18 @@ class Segments:
         assert self._base_offsets[index] == segment.base_offset
         self._segments[index : index + count] = [segment]
         self._base_offsets[index : index + count] = [segment.base_offset]
+        self.active = self._segments[-1]
 
     def pop_last(self) -> Segment:
         self._base_offsets.pop()
-        return self._segments.pop()
+        popped = self._segments.pop()
+        if self._segments:
+            self.active = self._segments[-1]
+        else:
+            del self.active
+        return popped
 
     def pop_first(self) -> Segment:
+        assert len(self._segments) > 1, "the last one is active"
         del self._base_offsets[0]
         return self._segments.pop(0)

@@ -1,7 +1,7 @@
 """One group commit: what has to reach the disk before everything up to an offset is durable."""
 
 from klamm.log.checkpoint import replace_file
-from klamm.log.fs import DISK_FULL, File, FileSystem
+from klamm.log.fs import DISK_FULL, File, FileSystem, OsFile
 
 
 class SyncRequest:
@@ -68,6 +68,14 @@ class SyncRequest:
     def is_empty(self) -> bool:
         """Whether everything is durable already."""
         return self.file is None and not self.paths and not self.directories
+
+    @property
+    def lone_file(self) -> OsFile | None:
+        """The file that is all there is to sync, as it mostly is, and that has nothing of its own
+        to do then: whoever syncs it in another way has run the request."""
+        if self.paths or self.directories or self.replacement is not None:
+            return None
+        return self.file if type(self.file) is OsFile else None
 
     def run(self) -> None:
         """Sync all of it.

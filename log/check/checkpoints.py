@@ -6,12 +6,13 @@ from klamm.log.check.contents import Owner
 from klamm.log.check.findings import Findings
 from klamm.log.check.owners import METADATA_PARTITION
 from klamm.log.check.partition import Found
-from klamm.log.check.root_files import RootFiles, TopicPartition
+from klamm.log.check.root_files import RootFiles
 from klamm.log.layout import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    TopicPartition,
     partition_directory,
 )
 

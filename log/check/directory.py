@@ -12,7 +12,7 @@ from klamm.log.check.contents import Contents, NoContents
 from klamm.log.check.findings import Finding, Findings
 from klamm.log.check.owners import METADATA_PARTITION, OwnerCheck
 from klamm.log.check.partition import Expectation, Found, PartitionCheck
-from klamm.log.check.root_files import RootFiles, TopicPartition, read_root_files
+from klamm.log.check.root_files import RootFiles, read_root_files
 from klamm.log.check.source import ReadableFiles, Reader
 from klamm.log.layout import (
     DELETE_DIRECTORY_SUFFIX,
@@ -20,6 +20,7 @@ from klamm.log.layout import (
     LOG_START_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
     STRAY_DIRECTORY_SUFFIX,
+    TopicPartition,
     parse_partition_directory,
     partition_directory,
 )
@@ -117,6 +118,7 @@ class _Check:
         compacts = None if owner is None else owner.compacts
         expectation = Expectation(
             is_clean=root.is_clean,
+            is_same_boot=root.is_same_boot or name in root.damaged,
             recovery_point=root.offset(RECOVERY_POINT_CHECKPOINT, key),
             log_start=root.offset(LOG_START_CHECKPOINT, key),
             compacts=False if key == METADATA_PARTITION else compacts,

@@ -49,6 +49,8 @@ class EpochCheck:
         self._end = end
         self._is_clean = is_clean
         self._latest = -1
+        # The epoch of the batch within which the log begins; the checkpoint has it from there on.
+        self._divided: int | None = None
         self._begins: dict[int, _Begin] = {}
         # Batches of epochs that the checkpoint does not know: one of the two is wrong.
         self._strangers: list[_Begin] = []
@@ -61,6 +63,8 @@ class EpochCheck:
         epoch = header.partition_leader_epoch
         if epoch == -1:
             return
+        if header.base_offset < self._log_start < header.next_offset:
+            self._divided = epoch
         is_compared = self._lines is not None and self._log_start <= header.base_offset < self._end
         if epoch == self._latest and (epoch in self._begins or not is_compared):
             return
@@ -94,7 +98,8 @@ class EpochCheck:
                 # A leader notes its epoch before it has written anything.
                 is_ahead = line.start_offset >= min(log_end, self._end)
                 is_behind = not self._is_clean and line.start_offset <= self._log_start
-                if not (is_ahead or is_behind or has_gaps or line in blamed):
+                is_divided = (line.epoch, line.start_offset) == (self._divided, self._log_start)
+                if not (is_ahead or is_behind or is_divided or has_gaps or line in blamed):
                     self._fault(line, f"no batch has leader epoch {line.epoch}")
             elif not self._fits(line, begin, is_first=begin is first, has_gaps=has_gaps):
                 what = f"leader epoch {line.epoch} begins at offset {begin.base_offset}"

@@ -44,6 +44,7 @@ class LogWalk:
     Args:
         first_offset: where the first segment begins.
         synced_to: everything below this offset has to be right; above it recovery may cut.
+        is_same_boot: it may cut only what a killed process leaves.
         compacts: whether offsets may be missing; None where that is not known.
         applies_from: records of the metadata log below this offset are in a snapshot of it.
 
@@ -66,6 +67,7 @@ class LogWalk:
         snapshots: SnapshotCheck,
         first_offset: int,
         synced_to: int,
+        is_same_boot: bool,
         compacts: bool | None,
         applies_from: int,
     ) -> None:
@@ -78,6 +80,7 @@ class LogWalk:
         self._producers = producers
         self._snapshots = snapshots
         self._synced_to = synced_to
+        self._is_same_boot = is_same_boot
         self._compacts = compacts
         self._applies_from = applies_from
         self._gaps: list[_Gap] = []
@@ -85,6 +88,8 @@ class LogWalk:
         self._may_skip = False
         # Behind a batch with a wrong offset, the log goes on from what it is or should be.
         self._other_next_offset: int | None = None
+        # Recovery stops at the first fault, so no other one decides.
+        self._is_offline = False
         self.next_offset = first_offset
         self.is_certain = True
         self.is_cut = False
@@ -125,7 +130,7 @@ class LogWalk:
         if files.base_offset > self.next_offset and not self._begin_behind_gap(segment):
             return
         self.last_segment = (path, segment.size)
-        for found in walk(self._reader, file, segment.size):
+        for found in walk(self._reader, file, segment.size, lambda: self.next_offset):
             if isinstance(found, Damage):
                 self._on_damage(segment, found)
             else:
@@ -141,12 +146,15 @@ class LogWalk:
             if self._compacts is False and due >= self._synced_to:
                 # A crash may lose the end of a segment and keep the next one.
                 path, size = self.last_segment
-                what = f"recovery will cut here and drop {segment.later_segments + 1} segments"
-                what += f": the next one begins with offset {base_offset}, {due} was due"
-                self._findings.note(path, what, offset=due, position=size)
-                self.is_cut = True
-                return False
-            self._on_gap(segment, 0, base_offset)
+                reason = f"the next one begins with offset {base_offset}, {due} was due"
+                if not self._is_same_boot:
+                    what = f"recovery will cut here and drop {segment.later_segments + 1} segments"
+                    self._findings.note(path, f"{what}: {reason}", offset=due, position=size)
+                    self.is_cut = True
+                    return False
+                self._fault(path, reason, size)
+            else:
+                self._on_gap(segment, 0, base_offset)
         self.next_offset = base_offset
         return True
 
@@ -165,9 +173,10 @@ class LogWalk:
 
     # --- what is wrong ---
 
-    def _bad(self, segment: _Segment, position: int, reason: str) -> None:
+    def _bad(self, segment: _Segment, position: int, reason: str, *, is_torn: bool = False) -> None:
         """Name a place where no batch can be: the end of an unsynced log, or a fault."""
-        if self.next_offset >= self._synced_to:
+        is_left_by_kill = is_torn and segment.later_segments == 0
+        if self.next_offset >= self._synced_to and (is_left_by_kill or not self._is_same_boot):
             self.is_cut = True
             later = segment.later_segments
             rest = f"{segment.size - position} bytes" + (
@@ -176,13 +185,20 @@ class LogWalk:
             what = f"recovery will cut here and drop {rest}: {reason}"
             self._findings.note(segment.path, what, offset=self.next_offset, position=position)
             return
-        self._findings.fault(segment.path, reason, offset=self.next_offset, position=position)
+        self._fault(segment.path, reason, position)
+
+    def _fault(self, path: str, reason: str, position: int) -> None:
+        """Name a place where recovery will refuse the log."""
+        if self.next_offset >= self._synced_to and not self._is_offline:
+            reason = f"no killed process leaves this, so the partition will be offline: {reason}"
+        self._is_offline = True
+        self._findings.fault(path, reason, offset=self.next_offset, position=position)
         self._producers.has_gaps = True
         self._epochs.on_damage()
         self.is_certain = False
 
     def _on_damage(self, segment: _Segment, damage: Damage) -> None:
-        self._bad(segment, damage.position, damage.reason)
+        self._bad(segment, damage.position, damage.reason, is_torn=damage.is_torn)
         is_last = damage.end >= segment.size
         segment.indexes.on_damage(damage.end, None if is_last else self.next_offset)
         self._may_skip = True
@@ -245,8 +261,8 @@ class LogWalk:
             return f"it begins with offset {base_offset}, {due} was due"
         if not base_offset <= last_offset < segment.end_offset:
             return f"it ends with offset {last_offset}, the segment at {segment.end_offset - 1}"
-        is_last = segment.later_segments == 0
-        if base_offset > due >= self._synced_to and is_last and self._compacts is False:
+        has_gaps = segment.later_segments > 0 or self._compacts is not False or self._may_skip
+        if base_offset > due >= self._synced_to and not has_gaps:
             # What was never compacted has no gaps, so recovery takes one for a torn end.
             return f"it begins with offset {base_offset}, {due} was due"
         return None

@@ -5,9 +5,14 @@ from uuid import UUID
 
 from klamm.log.check.contents import Owner
 from klamm.log.check.findings import Findings
-from klamm.log.check.root_files import RootFiles, TopicPartition
+from klamm.log.check.root_files import RootFiles
 from klamm.log.check.text_files import uuid_text
-from klamm.log.layout import META_PROPERTIES, PARTITION_METADATA, partition_directory
+from klamm.log.layout import (
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    TopicPartition,
+    partition_directory,
+)
 
 METADATA_PARTITION = ("__cluster_metadata", 0)
 METADATA_TOPIC_ID = UUID(int=1)

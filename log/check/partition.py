@@ -3,6 +3,8 @@
 After an unclean stop the log is judged by what recovery promises. Below the recovery point
 everything has to be right. Above it the log may break off anywhere, which is noted as the place
 where recovery will cut, and indexes and snapshots are not looked at: recovery makes them anew.
+Where the operating system has run on, the log may break off only as a killed process leaves it: in
+the middle of a batch that is the last of all.
 """
 
 from dataclasses import dataclass
@@ -32,11 +34,13 @@ class Expectation:
 
     Attributes:
         is_clean: whether the last process to write here shut down cleanly.
+        is_same_boot: whether the operating system has run on since then.
         compacts: whether records may be missing between others.
         producers_expire: whether producers may be missing in a snapshot because they were idle.
     """
 
     is_clean: bool
+    is_same_boot: bool = False
     recovery_point: int | None = None
     log_start: int | None = None
     compacts: bool | None = None
@@ -228,6 +232,7 @@ class PartitionCheck:
             ),
             first_offset=first_offset,
             synced_to=expectation.synced_to,
+            is_same_boot=expectation.is_same_boot,
             compacts=expectation.compacts,
             applies_from=applies_from,
         )

@@ -9,10 +9,12 @@ from klamm.log.check.source import Reader
 from klamm.log.check.text_files import (
     CheckpointEntry,
     MetaProperties,
+    boot_file,
     meta_properties,
     offset_checkpoint,
 )
 from klamm.log.layout import (
+    BOOT_FILE,
     BOOTSTRAP_CHECKPOINT,
     CLEAN_SHUTDOWN_FILE,
     CLEANER_OFFSET_CHECKPOINT,
@@ -23,6 +25,7 @@ from klamm.log.layout import (
     RECOVERY_POINT_CHECKPOINT,
     RESERVE_FILE,
     TEMPORARY_SUFFIX,
+    TopicPartition,
 )
 
 CHECKPOINTS = (
@@ -35,20 +38,22 @@ CHECKPOINTS = (
 _OTHERS = frozenset({LOCK_FILE, BOOTSTRAP_CHECKPOINT, RESERVE_FILE})
 _CLEAN_SHUTDOWN_VERSION = 0
 
-TopicPartition = tuple[str, int]
-
 
 @dataclass
 class RootFiles:
     """What a data directory says of itself.
 
     Attributes:
+        is_same_boot: whether the operating system has run on since the logs were last written.
+        damaged: the directories of partitions in which damage was found in an earlier boot.
         properties: None where meta.properties is missing or damaged.
         checkpoints: the lines of each checkpoint by partition; None where it is damaged.
     """
 
     root: str
     is_clean: bool = False
+    is_same_boot: bool = False
+    damaged: frozenset[str] = frozenset()
     properties: MetaProperties | None = None
     checkpoints: dict[str, dict[TopicPartition, CheckpointEntry] | None] = field(
         default_factory=dict
@@ -83,6 +88,10 @@ def read_root_files(reader: Reader, findings: Findings, root: str) -> RootFiles:
                 found.checkpoints[name] = None
                 lines = offset_checkpoint(reader.read_whole(path))
                 found.checkpoints[name] = {line[1:3]: line for line in lines}
+            elif name == BOOT_FILE:
+                boot_id, damaged = boot_file(reader.read_whole(path))
+                found.is_same_boot = boot_id != "" and boot_id == reader.files.boot_id()
+                found.damaged = frozenset(damaged)
             elif name.endswith(TEMPORARY_SUFFIX):
                 findings.note(path, "left over from a file that was being replaced")
             elif name not in _OTHERS:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from klamm.log.errors import DirectoryLockedError
-from klamm.log.fs import is_locked_here
+from klamm.log.fs import is_locked_here, system_boot_id
 from klamm.log.layout import LOCK_FILE
 
 
@@ -32,6 +32,8 @@ class ReadableFiles(Protocol):
     def list_files(self, path: str) -> list[str]: ...
 
     def list_directories(self, path: str) -> list[str]: ...
+
+    def boot_id(self) -> str: ...
 
 
 class OsReadableFile:
@@ -76,6 +78,9 @@ class OsReadableFiles:
     def list_directories(self, path: str) -> list[str]:
         with os.scandir(path) as entries:
             return sorted(entry.name for entry in entries if entry.is_dir())
+
+    def boot_id(self) -> str:
+        return system_boot_id()
 
 
 class SharedDirectoryLock:

@@ -129,6 +129,16 @@ def meta_properties(data: bytes) -> MetaProperties:
     return MetaProperties(cluster_id, number, identity)
 
 
+def boot_file(data: bytes) -> tuple[str, list[str]]:
+    """Return the id of a boot and the names of damaged partitions.
+
+    Raises:
+        Malformed: it is no text.
+    """
+    lines = [line.text for line in _lines(data)] or [""]
+    return lines[0], lines[1:]
+
+
 def property_lines(data: bytes) -> list[Line]:
     """Return the lines `name=value` of a properties file, without comments.
 

@@ -5,7 +5,7 @@ its checksum is right. Behind damage it looks for the next batch, so that one ba
 hide the faults that follow. How far it looks is bounded, in bytes compared and summed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from klamm.log.check.source import ReadableFile, Reader
@@ -34,22 +34,36 @@ class Batch(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes from position up to end that are no batch."""
+    """Bytes from position up to end that are no batch.
+
+    `is_torn` says that they are the beginning of one that was not written to its end.
+    """
 
     position: int
     end: int
     reason: str
+    is_torn: bool
 
 
-def walk(reader: Reader, file: ReadableFile, size: int) -> Iterator[Batch | Damage]:
-    """Yield what lies in the first `size` bytes of a file, in order and without gaps."""
+def walk(
+    reader: Reader,
+    file: ReadableFile,
+    size: int,
+    least_offset: Callable[[], int] = lambda: 0,
+) -> Iterator[Batch | Damage]:
+    """Yield what lies in the first `size` bytes of a file, in order and without gaps.
+
+    Args:
+        least_offset: asked behind damage. What is below it is no batch of the file: it is in a
+            record.
+    """
     walker = _Walker(reader, file, size)
     position = 0
     while position < size:
         found = walker.batch_at(position)
         if isinstance(found, str):
-            end = walker.next_batch(position)
-            yield Damage(position, end, found)
+            end = walker.next_batch(position, least_offset())
+            yield Damage(position, end, found, end == size and walker.is_torn(position))
             position = end
         else:
             yield found
@@ -98,25 +112,47 @@ class _Walker:
             return f"the checksum is {header.crc:#010x}, the bytes have {crc:#010x}"
         return Batch(position, header, data)
 
-    def next_batch(self, damaged: int) -> int:
+    def is_torn(self, position: int) -> bool:
+        """Say whether the file ends before the batch does that begins at position."""
+        head = self._bytes(position, BATCH_HEADER_SIZE)
+        if len(head) < BATCH_HEADER_SIZE:
+            return True
+        rest = self._size - position
+        if self._search_bytes_left <= 0:
+            return False
+        try:
+            header = read_batch_header(head)
+        except WireError:
+            return False
+        # Nothing protects the length, and the checksum tells when only that is wrong.
+        return header.size_in_bytes > rest and self._crc(position, rest) != header.crc
+
+    def _crc(self, position: int, size: int) -> int:
+        return batch_crc(self._bytes(position, size), 0, size)
+
+    def next_batch(self, damaged: int, least_offset: int) -> int:
         """Return where the first batch behind damage begins; the file's end when none is found."""
         if damaged + LOG_OVERHEAD <= self._size:
             # Mostly the length is right, and something else is not.
             length = int.from_bytes(self._bytes(damaged, LOG_OVERHEAD)[8:12], "big", signed=True)
             following = damaged + LOG_OVERHEAD + length
-            if damaged < following < self._size and not isinstance(self.batch_at(following), str):
+            if damaged < following < self._size and self._is_batch(following, least_offset):
                 return following
         position = damaged + 1
         while position + BATCH_HEADER_SIZE <= self._size and self._search_bytes_left > 0:
             part = bytes(self._bytes(position, WINDOW_BYTES))
             for candidate in self._candidates(part):
-                if not isinstance(self.batch_at(position + candidate), str):
+                if self._is_batch(position + candidate, least_offset):
                     return position + candidate
                 if self._search_bytes_left <= 0:
                     return self._size
             # A batch may begin in the last bytes of this part, and have its magic in the next.
             position += max(1, len(part) - BATCH_HEADER_SIZE + 1)
         return self._size
+
+    def _is_batch(self, position: int, least_offset: int) -> bool:
+        found = self.batch_at(position)
+        return not isinstance(found, str) and found.header.base_offset >= least_offset
 
     def _candidates(self, part: bytes) -> Iterator[int]:
         """Yield where, by magic and length, a batch could begin."""

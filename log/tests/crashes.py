@@ -1,6 +1,7 @@
-"""A crash after every file operation of something that a running log does."""
+"""A crash after every file operation of something that a log does."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from klamm.log.config import LogConfig
 from klamm.log.manager import LogManager
@@ -35,6 +36,37 @@ CRASHES: list[tuple[SurvivingBytes, SurvivingNames]] = [
 ]
 
 
+class Stop:
+    """The operation before which the machine stops.
+
+    Attributes:
+        came: whether it came to that operation.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.came = False
+        self._number = number
+
+    @contextmanager
+    def on(self, fs: MemoryFileSystem) -> Iterator[None]:
+        """Let a disk stop at that operation from now on, and what is done here with it."""
+        fs.stop_at = fs.operations + self._number
+        try:
+            yield
+        except SimulatedCrash:
+            self.came = True
+
+
+def every_stop() -> Iterator[Stop]:
+    """Yield a stop at the first operation, the second, and so on; the last one comes too late."""
+    for number in range(1, OPERATIONS_MAX):
+        stop = Stop(number)
+        yield stop
+        if not stop.came:
+            return
+    raise AssertionError(f"more than {OPERATIONS_MAX} operations")
+
+
 def crashed_disks(
     prepared: MemoryFileSystem,
     config: LogConfig,
@@ -46,18 +78,12 @@ def crashed_disks(
         prepared: a data directory with one partition, which was closed cleanly.
         act: what is done to the partition once it is open.
     """
-    for number in range(1, OPERATIONS_MAX):
+    for stop in every_stop():
         fs = prepared.after_kill()
         manager, log = open_one(fs, config)
-        fs.stop_at = fs.operations + number
-        try:
+        with stop.on(fs):
             act(manager, log)
-        except SimulatedCrash:
-            yield fs
-            continue
         yield fs
-        return
-    raise AssertionError(f"more than {OPERATIONS_MAX} operations")
 
 
 def found_after(stopped: MemoryFileSystem) -> Iterator[MemoryFileSystem]:

@@ -5,7 +5,9 @@ from uuid import UUID
 
 from klamm.log.config import LogConfig
 from klamm.log.fs import FileSystem
+from klamm.log.layout import BOOT_FILE
 from klamm.log.manager import LogManager
+from klamm.log.memory_fs import MemoryFileSystem
 from klamm.log.partition_log import PartitionLog
 from klamm.wire.records.batch import read_batch_header
 from klamm.wire.records.record import RecordToBuild, build_batch, iter_records
@@ -57,14 +59,21 @@ def open_partition(
 def open_one(
     fs: FileSystem, config: LogConfig | None = None, root: str = ROOT
 ) -> tuple[LogManager, PartitionLog]:
-    """Open the directory and its one partition."""
+    """Open the directory and its one partition, as a start does."""
     manager = open_manager(fs, root)
-    return manager, open_partition(manager, config)
+    log = open_partition(manager, config)
+    manager.note_boot()
+    return manager, log
 
 
 def append(log: PartitionLog, records: bytes, now_ms: int = NOW_MS) -> int:
     """Append as a client; return the base offset."""
     return log.append(records, leader_epoch=0, now_ms=now_ms).base_offset
+
+
+def without_boot(fs: MemoryFileSystem) -> dict[str, bytes]:
+    """Return all files but the one that is another in every boot."""
+    return {path: data for path, data in fs.files().items() if not path.endswith(BOOT_FILE)}
 
 
 class Read(NamedTuple):

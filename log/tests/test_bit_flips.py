@@ -103,8 +103,9 @@ def test_a_damaged_partition_is_left_as_it_is() -> None:
     assert damaged.files()[ACTIVE] == before
 
 
-def test_above_the_recovery_point_the_log_is_cut() -> None:
-    # The checkpoint lags behind; what lies above it is taken for the mark of a crash.
+def test_above_the_recovery_point_the_log_is_cut_after_a_power_cut() -> None:
+    # The checkpoint lags behind; what lies above it is taken for the mark of a crash. After a kill
+    # it is damage: test_same_boot.py.
     fs = synced_log(clean=False, with_checkpoint=False)
     for position in range(4 * BATCH_SIZE):
         if position % BATCH_SIZE in EPOCH_BYTES:

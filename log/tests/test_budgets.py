@@ -1,11 +1,12 @@
 """The bounds on open files and on memory for indexes (reliability row 38)."""
 
+from klamm.log.checkpoint_files import Checkpoints
 from klamm.log.config import LogConfig
 from klamm.log.environment import LogEnvironment
 from klamm.log.index_cache import IndexCache
 from klamm.log.memory_fs import MemoryFileSystem
 from klamm.log.open_files import OpenFiles
-from klamm.log.recovery import Checkpoints, open_log
+from klamm.log.recovery import open_log
 from klamm.log.tests.support import NOW_MS, append, batch, values_of
 
 SIZE = len(batch(b"0000"))

@@ -120,6 +120,17 @@ def test_a_batch_that_stands_twice() -> None:
     ]
 
 
+def test_a_log_that_begins_within_the_only_batch_of_its_epoch() -> None:
+    fs = MemoryFileSystem()
+    manager, log = open_one(fs, CONFIG)
+    for epoch in range(3):
+        log.append(batch(b"a", b"b", b"c"), leader_epoch=epoch, now_ms=NOW_MS)
+    log.advance_high_watermark(9)
+    log.increment_log_start_offset(4)
+    manager.close()
+    assert check(fs, KnownPartitions(manager.directory_id)) == []
+
+
 def test_records_that_are_not_records() -> None:
     fs, known = plain_log(count=1)
     data = fs.files()[FIRST_LOG]

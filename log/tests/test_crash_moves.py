@@ -14,9 +14,9 @@ from klamm.log.config import LogConfig
 from klamm.log.directories import UNASSIGNED
 from klamm.log.fs import FileSystem
 from klamm.log.log_start import delete_records
-from klamm.log.memory_fs import MemoryFileSystem, SimulatedCrash
+from klamm.log.memory_fs import MemoryFileSystem
 from klamm.log.partition_log import PartitionLog
-from klamm.log.tests.crashes import OPERATIONS_MAX, found_after
+from klamm.log.tests.crashes import every_stop, found_after
 from klamm.log.tests.support import TOPIC, append, batch, read_all
 from klamm.log.tests.two_directories import (
     FIRST,
@@ -96,17 +96,11 @@ def prepared() -> tuple[MemoryFileSystem, UUID]:
 def stops(config: LogConfig) -> Iterator[Stopped]:
     """The disk before each operation of the story, and after the last one."""
     fs, home = prepared()
-    for number in range(1, OPERATIONS_MAX):
+    for stop in every_stop():
         stopped = Stopped(fs.after_kill(), Story(home))
-        stopped.fs.stop_at = stopped.fs.operations + number
-        try:
+        with stop.on(stopped.fs):
             tell(*stopped, config)
-        except SimulatedCrash:
-            yield stopped
-            continue
         yield stopped
-        return
-    raise AssertionError(f"more than {OPERATIONS_MAX} operations")
 
 
 @pytest.mark.parametrize("config", [CONFIG, COMPACTED], ids=["deleted", "compacted"])

@@ -20,9 +20,6 @@ from klamm.log.config import LogConfig
 from klamm.log.manager import LogManager
 from klamm.log.memory_fs import (
     MemoryFileSystem,
-    SimulatedCrash,
-    SurvivingBytes,
-    SurvivingNames,
     keep_bytes,
     keep_names,
     lose_bytes,
@@ -31,6 +28,8 @@ from klamm.log.memory_fs import (
     zero_bytes,
 )
 from klamm.log.partition_log import PartitionLog
+from klamm.log.tests import crashes
+from klamm.log.tests.crashes import every_stop
 from klamm.log.tests.support import (
     DIRECTORY,
     NOW_MS,
@@ -47,19 +46,9 @@ from klamm.wire.records.control import build_end_transaction_marker
 
 # Three or four batches fill a segment, and every second batch gets an index entry.
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100)
-OPERATIONS_MAX = 500
-
-
-def half_of_names(count: int) -> int:
-    return count // 2
-
-
-CRASHES: list[tuple[SurvivingBytes, SurvivingNames]] = [
-    (lose_bytes, lose_names),
-    (lose_bytes, keep_names),
-    (keep_bytes, lose_names),
+CRASHES = [
+    *crashes.CRASHES,
     (keep_bytes, keep_names),
-    (tear_bytes, half_of_names),
     (tear_bytes, keep_names),
     (zero_bytes, keep_names),
 ]
@@ -168,16 +157,12 @@ SCENARIOS = [append_and_roll, checkpoint, clean_shutdown, transactions, truncate
 def crashed_runs(scenario: Callable[[Run], None]) -> list[Run]:
     """Run a scenario with a stop at each of its operations, and once to its end."""
     runs: list[Run] = []
-    for stop_at in range(1, OPERATIONS_MAX):
+    for stop in every_stop():
         run = Run(MemoryFileSystem())
-        run.fs.stop_at = stop_at
         runs.append(run)
-        try:
+        with stop.on(run.fs):
             scenario(run)
-        except SimulatedCrash:
-            continue
-        return runs
-    raise AssertionError(f"more than {OPERATIONS_MAX} operations")
+    return runs
 
 
 def recover(fs: MemoryFileSystem) -> tuple[LogManager, PartitionLog]:
@@ -224,18 +209,14 @@ def test_a_crash_during_recovery_loses_nothing(scenario: Callable[[Run], None]) 
         crashed = run.fs.after_crash(tear_bytes, keep_names)
         _, log = recover(crashed.after_kill())
         expected = values_of(log)
-        for stop_at in range(1, OPERATIONS_MAX):
+        for stop in every_stop():
             fs = crashed.after_kill()
-            fs.stop_at = stop_at
-            try:
+            with stop.on(fs):
                 recover(fs)
-            except SimulatedCrash:
-                _, log = recover(fs.after_crash(lose_bytes, lose_names))
-                assert values_of(log) == expected
-                _, log = recover(fs.after_crash(tear_bytes, keep_names))
-                assert values_of(log) == expected
-                continue
-            break
+            _, log = recover(fs.after_crash(lose_bytes, lose_names))
+            assert values_of(log) == expected
+            _, log = recover(fs.after_crash(tear_bytes, keep_names))
+            assert values_of(log) == expected
 
 
 def test_a_killed_process_loses_nothing_that_was_written() -> None:

@@ -124,7 +124,7 @@ def test_a_copy_that_can_not_be_made_leaves_nothing(
     fs: MemoryFileSystem, directories: LogDirectories, log: PartitionLog
 ) -> None:
     fs.refuse = lambda operation, path: (
-        errno.ENOSPC if operation == "append" and path.startswith(SECOND) else None
+        errno.ENOSPC if operation == "create" and path.startswith(SECOND) else None
     )
     with pytest.raises(OSError, match="No space"):
         begin_move(directories, log)

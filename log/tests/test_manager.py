@@ -15,6 +15,7 @@ from klamm.log.errors import (
     LogError,
 )
 from klamm.log.fs import OsFileSystem
+from klamm.log.layout import LOG_START_CHECKPOINT
 from klamm.log.manager import LogManager
 from klamm.log.memory_fs import MemoryFileSystem
 from klamm.log.meta_properties import MetaProperties
@@ -358,7 +359,7 @@ def test_checkpoints_say_where_the_logs_were() -> None:
     assert read_offsets(fs, RECOVERY_POINTS) == {KEY: 0}
     assert read_offsets(fs, HIGH_WATERMARKS) == {KEY: 4}
     assert read_offsets(fs, LOG_STARTS) == {}
-    manager.checkpoint_log_start_offsets()
+    manager.checkpoint_writer((LOG_START_CHECKPOINT,))()
     assert read_offsets(fs, RECOVERY_POINTS) == {KEY: 0}
     assert read_offsets(fs, LOG_STARTS) == {KEY: 2}
     assert read_offsets(fs.after_crash(), LOG_STARTS) == {KEY: 2}
@@ -426,7 +427,7 @@ def test_a_log_start_beyond_what_survived_starts_an_empty_log() -> None:
         append(log, batch())
     log.advance_high_watermark(5)
     log.increment_log_start_offset(4)
-    manager.checkpoint_log_start_offsets()
+    manager.checkpoint_writer((LOG_START_CHECKPOINT,))()
     log = open_one(fs.after_crash())[1]
     assert (log.log_start_offset, log.log_end_offset) == (4, 4)
     assert append(log, batch(b"x")) == 4

@@ -12,10 +12,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from klamm.log.config import LogConfig
 from klamm.log.errors import LogError
+from klamm.log.log_start import move_log_starts
 from klamm.log.memory_fs import MemoryFileSystem, keep_bytes, keep_names
 from klamm.log.partition_log import AppendResult
 from klamm.log.tests.model import INT32_MAX, ModelBatch, ModelLog
 from klamm.log.tests.support import NOW_MS, open_one, read_all
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.records.batch import read_batch_header
 from klamm.wire.records.record import build_batch
@@ -157,9 +159,8 @@ class LogMachine(RuleBasedStateMachine):
     @rule(share=st.integers(0, 100))
     def delete_from_the_front(self, share: int) -> None:
         offset = self.log.high_watermark * share // 100
-        self.log.increment_log_start_offset(offset)
+        run_inline(move_log_starts(self.manager, [(self.log, offset)]))
         self.model.log_start_offset = max(self.model.log_start_offset, offset)
-        self.manager.checkpoint_log_start_offsets()
         self.log.remove_segments_below_log_start()
 
     @precondition(lambda self: self.model.end_offset > self.model.log_start_offset)

@@ -4,15 +4,18 @@ import pytest
 
 from klamm.log.config import LogConfig
 from klamm.log.errors import CorruptFileError, CorruptLogError
+from klamm.log.log_start import delete_records
 from klamm.log.memory_fs import MemoryFileSystem
 from klamm.log.tests.support import (
     DIRECTORY,
+    NOW_MS,
     append,
     batch,
     open_one,
     read_all,
     values_of,
 )
+from klamm.log.work import run_inline
 from klamm.wire.records.record import build_batch
 
 SIZE = len(batch(b"0000"))
@@ -209,3 +212,24 @@ def test_damaged_snapshots_are_passed_over() -> None:
             damaged.overwrite(name, b"damaged")
         _, log = open_one(damaged, CONFIG)
         assert dict(log.producers.entries) == state
+
+
+def test_records_of_several_epochs_deleted_beyond_what_the_checkpoint_calls_synced() -> None:
+    """The epochs on disk begin behind the recovery point then, and the batches between are none of
+    theirs."""
+    fs = MemoryFileSystem()
+    manager, log = open_one(fs)
+    for epoch in (1, 1, 2):
+        log.append(batch(), leader_epoch=epoch, now_ms=NOW_MS)
+    log.flush()
+    log.advance_high_watermark(3)
+    manager.write_checkpoints()
+    log.append(batch(), leader_epoch=2, now_ms=NOW_MS)
+    log.flush()
+    log.advance_high_watermark(4)
+    run_inline(delete_records(manager, [(log, 4)]))
+    log.flush()
+    assert log.leader_epochs.entries == ((2, 4),)
+    _, found = open_one(fs.after_kill())
+    assert (found.log_start_offset, found.log_end_offset) == (4, 4)
+    assert found.leader_epochs.entries == ()

@@ -9,6 +9,7 @@ from klamm.log.future import FutureLog
 from klamm.log.manager import LogManager
 from klamm.log.partition_log import PartitionLog
 from klamm.log.tests.support import NOW_MS, TOPIC, TOPIC_ID
+from klamm.log.work import run_inline
 
 FIRST, SECOND = "/first", "/second"
 
@@ -24,8 +25,8 @@ def open_log(
     partition: int = 0,
     assigned: UUID = UNASSIGNED,
 ) -> PartitionLog:
-    return directories.open_partition(
-        TOPIC, partition, TOPIC_ID, config or LogConfig(), NOW_MS, assigned
+    return run_inline(
+        directories.opening(TOPIC, partition, TOPIC_ID, config or LogConfig(), NOW_MS, assigned)
     )
 
 
