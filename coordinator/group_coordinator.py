@@ -3,7 +3,8 @@ the part that knows it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from klamm.coordinator.classic.group import ClassicGroup
@@ -39,7 +40,6 @@ from klamm.wire.messages.stored.classic_group import (
     GroupMetadataKey,
     LegacyOffsetCommitKey,
     OffsetCommitKey,
-    OffsetCommitValue,
 )
 from klamm.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from klamm.wire.records.batch import NO_PRODUCER_ID
@@ -48,6 +48,7 @@ from klamm.wire.schema import Message
 DEAD = "Dead"
 # From this version of DescribeGroups on, a group that is not there is an error.
 NOT_FOUND_FROM = 6
+_KEY = attrgetter("key")
 
 
 class GroupCoordinator:
@@ -64,24 +65,30 @@ class GroupCoordinator:
         self._offsets = Offsets(shard)
         self._replay: dict[type[Message], Callable[[Any, Any], None]] = {
             LegacyOffsetCommitKey: self._offsets.replay_legacy,
-            OffsetCommitKey: self._offsets.replay,
+            OffsetCommitKey: self._offsets.replay_one,
             GroupMetadataKey: self._classic.replay_group_metadata,
             **dict.fromkeys(RECORD_KEYS, self._consumer.replay),
         }
 
     # --- life ---
 
-    def replay(self, record: CoordinatorRecord | TransactionMarker) -> None:
-        """The one way in which what is stored becomes state."""
-        if isinstance(record, TransactionMarker):
-            self._offsets.replay_marker(record)
-        elif record.producer_id == NO_PRODUCER_ID:
+    # The two ways in which what is stored becomes state.
+
+    def replay(self, records: Sequence[CoordinatorRecord]) -> None:
+        """What was written together, or a part of it."""
+        if set(map(type, map(_KEY, records))) == {OffsetCommitKey}:
+            # There may be very many of them, and only they are ever part of a transaction.
+            if records[0].producer_id == NO_PRODUCER_ID:
+                self._offsets.replay(records)
+            else:
+                self._offsets.replay_pending(records, records[0].producer_id)
+            return
+        for record in records:
+            assert record.producer_id == NO_PRODUCER_ID
             self._replay[type(record.key)](record.key, record.value)
-        else:
-            # Nothing else is ever part of a transaction.
-            assert isinstance(record.key, OffsetCommitKey)
-            assert isinstance(record.value, OffsetCommitValue)
-            self._offsets.replay_pending(record.key, record.value, record.producer_id)
+
+    def replay_marker(self, marker: TransactionMarker) -> None:
+        self._offsets.replay_marker(marker)
 
     def reconfigure(self, settings: GroupSettings) -> None:
         """Obey other settings from the next step on."""

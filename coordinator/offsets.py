@@ -9,6 +9,7 @@ committed in a transaction is pending until the transaction ends (pending_offset
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from klamm.coordinator.classic.group import ClassicGroup
 from klamm.coordinator.errors import CoordinatorError
@@ -46,6 +47,15 @@ GROUP_ID_NOT_FOUND_FROM = 9
 TopicOffsets = dict[int, OffsetCommitValue]
 GroupOffsets = dict[str, TopicOffsets]
 NONE: GroupOffsets = {}
+
+
+class Committed(NamedTuple):
+    """Where the offsets of one topic are put, and whether any may supersede a pending one."""
+
+    group_id: str
+    topic: str
+    offsets: TopicOffsets
+    may_supersede: bool
 
 
 class Offsets:
@@ -224,21 +234,34 @@ class Offsets:
 
     # --- replay ---
 
-    def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
-        if value is None:
-            self._remove(key.group, key.topic, key.partition)
-            self.pending.remove(key.group, (key.topic, key.partition))
-            return
-        self._ensure_group(key.group)
-        self._put(key.group, key.topic, key.partition, value)
-        self.pending.supersede(key.group, (key.topic, key.partition))
+    # One request may bring tens of thousands of offsets, all of one group and mostly of few topics:
+    # what they have in common is looked up once.
 
-    def replay_pending(
-        self, key: OffsetCommitKey, value: OffsetCommitValue, producer_id: int
-    ) -> None:
-        """A commit in the transaction of that producer."""
-        self._ensure_group(key.group)
-        self.pending.add(producer_id, key, value)
+    def replay(self, records: Iterable[CoordinatorRecord]) -> None:
+        """Offsets that were committed outside of transactions, or removed."""
+        committed: Committed | None = None
+        for record in records:
+            key: Any = record.key
+            value: Any = record.value
+            if value is None:
+                self._remove(key.group, key.topic, key.partition)
+                self.pending.remove(key.group, key.topic, key.partition)
+                committed = None
+                continue
+            if committed is None or committed.group_id != key.group or committed.topic != key.topic:
+                self._ensure_group(key.group)
+                committed = self._begin(key.group, key.topic)
+            committed.offsets[key.partition] = value
+            if committed.may_supersede:
+                self.pending.supersede(key.group, key.topic, key.partition)
+
+    def replay_one(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+        self.replay((CoordinatorRecord(key, value),))
+
+    def replay_pending(self, records: Iterable[CoordinatorRecord], producer_id: int) -> None:
+        """Commits in the transaction of that producer."""
+        for group_id in self.pending.add(producer_id, records):
+            self._ensure_group(group_id)
 
     def replay_marker(self, marker: TransactionMarker) -> None:
         """A transaction has ended: its offsets come into force, or are forgotten."""
@@ -246,24 +269,31 @@ class Offsets:
         if not marker.is_commit:
             return
         for group_id, offsets in taken.items():
-            for partition, (value, place) in offsets.items():
-                if value is not None:
-                    self._put(group_id, *partition, value)
-                    self.pending.supersede(group_id, partition, place)
+            for topic, pending in offsets.items():
+                in_force = {
+                    partition: value
+                    for partition, value in pending.values.items()
+                    if value is not None
+                }
+                if not in_force:
+                    continue
+                committed = self._begin(group_id, topic)
+                committed.offsets.update(in_force)
+                if committed.may_supersede:
+                    for partition in in_force:
+                        place = pending.places[partition]
+                        self.pending.supersede(group_id, topic, partition, place)
 
     def _ensure_group(self, group_id: str) -> None:
         groups: dict[str, Group] = self._shard.groups
         if group_id not in groups:
             groups[group_id] = ClassicGroup(group_id)
 
-    def _put(self, group_id: str, topic: str, partition: int, value: OffsetCommitValue) -> None:
-        topics = self._committed.get(group_id)
-        if topics is None:
-            topics = self._committed[group_id] = {}
-        partitions = topics.get(topic)
-        if partitions is None:
-            partitions = topics[topic] = {}
-        partitions[partition] = value
+    def _begin(self, group_id: str, topic: str) -> Committed:
+        topics = self._committed.setdefault(group_id, {})
+        return Committed(
+            group_id, topic, topics.setdefault(topic, {}), self.pending.has_any(group_id)
+        )
 
     def replay_legacy(
         self, key: LegacyOffsetCommitKey, value: LegacyOffsetCommitValue | None
@@ -276,9 +306,8 @@ class Offsets:
                 metadata=value.metadata,
                 commit_timestamp=value.commit_timestamp,
             )
-        self.replay(
-            OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), newer
-        )
+        now = OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition)
+        self.replay_one(now, newer)
 
     def _remove(self, group_id: str, topic: str, partition: int) -> None:
         topics = self._committed.get(group_id, {})

@@ -83,17 +83,21 @@ class FakeJournal:
             raise CoordinatorError(refusal)
         batch = [stored(record) for record in records]
         self.batches.append(batch)
+        self.entries += batch
+        self.replay_batch(batch)
+
+    def replay_batch(self, batch: Sequence[CoordinatorRecord]) -> None:
+        """One record after another, unless somebody does it better."""
+        assert self.replay is not None, "the journal has nobody to replay to"
         for record in batch:
-            self._add(record)
+            self.replay(record)
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """Append a marker, as the coordinator of transactions does."""
-        self._add(TransactionMarker(producer_id, is_commit))
-
-    def _add(self, entry: Entry) -> None:
         assert self.replay is not None, "the journal has nobody to replay to"
-        self.entries.append(entry)
-        self.replay(entry)
+        marker = TransactionMarker(producer_id, is_commit)
+        self.entries.append(marker)
+        self.replay(marker)
 
 
 class FakeTimers:

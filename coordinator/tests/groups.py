@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TypeVar
 
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.group_coordinator import GroupCoordinator
 from klamm.coordinator.offset_commits import OffsetCommit
-from klamm.coordinator.ports import Client, CoordinatorRecord, OpenTransaction
+from klamm.coordinator.ports import (
+    Client,
+    CoordinatorRecord,
+    OpenTransaction,
+    TransactionMarker,
+)
 from klamm.coordinator.settings import GroupSettings
 from klamm.coordinator.tests.fakes import FakeShard
 from klamm.wire.errors import ErrorCode
@@ -51,6 +57,13 @@ def drain(steps: Iterator[None]) -> int:
     return sum(1 for _ in steps)
 
 
+def replay(coordinator: GroupCoordinator, entry: CoordinatorRecord | TransactionMarker) -> None:
+    if isinstance(entry, TransactionMarker):
+        coordinator.replay_marker(entry)
+    else:
+        coordinator.replay((entry,))
+
+
 class Coordinated(FakeShard):
     """A coordinator in a world of fakes.
 
@@ -64,7 +77,9 @@ class Coordinated(FakeShard):
 
     def _new_coordinator(self) -> GroupCoordinator:
         coordinator = GroupCoordinator(self.shard)
-        self.journal.replay = coordinator.replay
+        # What is written together is replayed together; a restart replays one by one.
+        self.journal.replay_batch = coordinator.replay  # type: ignore[method-assign]
+        self.journal.replay = partial(replay, coordinator)
         return coordinator
 
     def restart(self) -> None:
@@ -74,7 +89,7 @@ class Coordinated(FakeShard):
             self.timers.cancel(key)
         self.coordinator = self._new_coordinator()
         for entry in self.journal.entries:
-            self.coordinator.replay(entry)
+            replay(self.coordinator, entry)
         self.coordinator.on_loaded()
 
     # --- offsets ---

@@ -33,7 +33,7 @@ def test_what_kafka_wrote_klamm_would_write(key: bytes, value: bytes | None) -> 
 def test_klamm_goes_on_where_kafka_was() -> None:
     world = Coordinated()
     for key, value in RECORDS:
-        world.coordinator.replay(decode_coordinator_record(key, value))
+        world.coordinator.replay([decode_coordinator_record(key, value)])
     world.coordinator.on_loaded()
     listed = {
         group.group_id: (group.group_type, group.group_state)

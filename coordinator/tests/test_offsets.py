@@ -337,7 +337,7 @@ def test_offsets_survive_a_restart(world: Coordinated) -> None:
 def test_a_record_of_before_kafka_0_9(world: Coordinated) -> None:
     key = LegacyOffsetCommitKey(group="g", topic="t", partition=0)
     value = LegacyOffsetCommitValue(offset=4, metadata="m", commit_timestamp=1)
-    world.coordinator.replay(CoordinatorRecord(key, value))
+    world.coordinator.replay([CoordinatorRecord(key, value)])
     assert world.offsets("g") == {"t": {0: 4}}
-    world.coordinator.replay(CoordinatorRecord(key, None))
+    world.coordinator.replay([CoordinatorRecord(key, None)])
     assert world.offsets("g") == {}
