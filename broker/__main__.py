@@ -17,10 +17,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NoReturn
 
 from klamm.broker.commands.options import add_file_commands
+from klamm.broker.commands.serve_options import add_serve_command, given_properties
 from klamm.broker.commands.usage import ReaderLeftError, UsageError, flush_lines
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
+    from klamm.broker.config import ServerConfig
 
 EXIT_USAGE = 2
 EXIT_HALTED = 70
@@ -32,7 +34,7 @@ logger = logging.getLogger("klamm")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parse(arguments)
+    options = parse(arguments)
     try:
         if options.command == "serve":
             return _serve(options)
@@ -40,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as problem:
         print(f"klamm: {problem}", file=sys.stderr)
         return EXIT_USAGE
+    except KeyboardInterrupt:
+        # Before `serve` takes signals, or in the middle of a file.
+        return EXIT_INTERRUPTED
 
 
 def _read_files(options: argparse.Namespace) -> int:
@@ -54,8 +59,6 @@ def _read_files(options: argparse.Namespace) -> int:
         # Python would try to write the rest when it ends, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
     return code
 
 
@@ -66,46 +69,26 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"klamm: {message}; see {self.prog} --help\n")
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options of a command line.
+
+    Raises:
+        SystemExit: They can't be used, which is said, or ask for help or for the version.
+    """
     parser = _Parser(prog="klamm", description="A Kafka-wire-compatible log broker.")
     parser.add_argument("--version", action="version", version=f"klamm {version('klamm')}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="run a broker until SIGTERM or Ctrl-C")
-    serve.add_argument(
-        "--listen",
-        metavar="HOST:PORT",
-        help="where clients connect; port 0 picks a free one (default 127.0.0.1:9092)",
-    )
-    serve.add_argument(
-        "--data-dir", metavar="DIR", help="where the logs are kept (default /tmp/klamm-logs)"
-    )
-    serve.add_argument(
-        "--config", metavar="FILE", help="a server.properties file with Kafka's own names"
-    )
-    serve.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="one property; wins over the file, may be repeated",
-    )
-    serve.add_argument("--verbose", action="store_true", help="log more")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    parser.epilog = "klamm COMMAND --help lists the options of a command."
+    add_serve_command(commands)
     add_file_commands(commands)
-    return parser.parse_args(arguments)
-
-
-def _properties(options: argparse.Namespace) -> dict[str, str]:
-    properties = {}
-    for setting in options.set:
-        name, equals, value = setting.partition("=")
-        if not equals or not name.strip():
-            raise UsageError(f"--set {setting!r} is not KEY=VALUE")
-        properties[name.strip()] = value
-    if options.listen is not None:
-        properties["listeners"] = f"PLAINTEXT://{options.listen}"
-    if options.data_dir is not None:
-        properties["log.dirs"] = options.data_dir
-    return properties
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        # Told by the parser of the command, whose help lists what it knows.
+        whose = commands.choices.get(options.command, parser)
+        whose.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if options.command is None:
+        parser.exit(EXIT_USAGE, parser.format_help())
+    return options
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -113,7 +96,8 @@ def _serve(options: argparse.Namespace) -> int:
     import trio
 
     from klamm.broker.broker import Broker, BrokerHaltedError
-    from klamm.broker.config import ConfigError, load
+    from klamm.broker.commands.start_lines import announce
+    from klamm.broker.config import ConfigError, from_properties, read_file
     from klamm.broker.descriptors import raise_limit
     from klamm.broker.garbage import set_apart, short_collections
     from klamm.log.errors import (
@@ -124,7 +108,8 @@ def _serve(options: argparse.Namespace) -> int:
 
     _log_to_standard_error(verbose=options.verbose)
     try:
-        config = load(options.config, _properties(options))
+        file = read_file(options.config)
+        config = from_properties({**file, **given_properties(options, file)})
     except ConfigError as error:
         raise UsageError(str(error)) from None
     raise_limit()
@@ -132,24 +117,12 @@ def _serve(options: argparse.Namespace) -> int:
     try:
         bound = broker.bind()
     except OSError as error:
-        names = ", ".join(f"{address.host}:{address.port}" for address in config.listeners)
-        raise UsageError(
-            f"cannot listen on {names}: {error.strerror or error}; choose another --listen"
-        ) from None
+        raise UsageError(_cannot_listen(options, config, error)) from None
 
-    def announce() -> None:
+    def on_ready() -> None:
         # What is there now stays; see garbage.py.
         set_apart()
-        first = broker.listeners[0]
-        print(f"klamm listening on {first.host}:{first.port}", flush=True)
-        for listener in broker.listeners[1:]:
-            logger.info("also listening on %s:%d (%s)", listener.host, listener.port, listener.name)
-        logger.info(
-            "data in %s: %d topics, %d partitions",
-            ", ".join(broker.logs.roots),
-            len(broker.metadata.image.topics),
-            broker.metadata.image.partition_count,
-        )
+        announce(broker)
 
     async def run() -> None:
         failure: Exception | None = None
@@ -158,7 +131,7 @@ def _serve(options: argparse.Namespace) -> int:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_stop_on_signal, broker, signals)
                 try:
-                    await broker.serve(bound, announce)
+                    await broker.serve(bound, on_ready)
                 except (BrokerHaltedError, StorageError, OSError) as error:
                     failure = error
                 nursery.cancel_scope.cancel()
@@ -186,6 +159,15 @@ def _serve(options: argparse.Namespace) -> int:
         ) from None
     logger.info("stopped")
     return 0
+
+
+def _cannot_listen(options: argparse.Namespace, config: ServerConfig, error: OSError) -> str:
+    from klamm.broker.config.listeners import host_and_port
+
+    names = ", ".join(host_and_port(address.host, address.port) for address in config.listeners)
+    is_property = options.listen is None and "listeners" in config.given
+    remedy = "change listeners" if is_property else "choose another --listen"
+    return f"cannot listen on {names}: {error.strerror or error}; {remedy}"
 
 
 async def _stop_on_signal(broker: Broker, signals: AsyncIterator[int]) -> None:

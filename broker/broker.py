@@ -43,9 +43,10 @@ from klamm.broker.reserve import Reserve
 from klamm.broker.steps import StepRunner
 from klamm.broker.timers import Timers
 from klamm.broker.transactions.service import Transactions
+from klamm.log.clean_shutdown import NO_BROKER_EPOCH
 from klamm.log.directories import LogDirectories
 from klamm.log.fs import DISK_FULL, FileSystem, OsFileSystem
-from klamm.log.manager import NO_BROKER_EPOCH, LogManager
+from klamm.log.manager import LogManager
 from klamm.log.meta_properties import MetaProperties
 from klamm.wire.messages.stored.metadata import ConfigRecord, FeatureLevelRecord
 from klamm.wire.schema import Message
@@ -235,7 +236,7 @@ class Broker:
         self.timers = Timers()
         self.reactor = Reactor()
         self.flusher = Flusher(
-            self.reactor, self.timers, self.config.klamm_worker_threads, self.halt
+            self.reactor, self.timers, self.config.klamm_worker_threads, self._on_sync_failed
         )
         try:
             async with trio.open_nursery() as nursery:
@@ -302,6 +303,11 @@ class Broker:
             self.log_care.stop()
             self._nursery.cancel_scope.cancel()
 
+    def _on_sync_failed(self, reason: str) -> None:
+        """Halt; the next start has to expect that any part of what was not synced is gone."""
+        self.halt(reason)
+        self.logs.forget_boot()
+
     def _on_directory_failed(self, directory: LogManager) -> None:
         """A log directory is offline until the next start: so are the partitions in it."""
         if not self.logs.online:
@@ -357,8 +363,12 @@ class Broker:
 
     def advertised_address(self, connection: Connection) -> tuple[str, int]:
         """Where a client that came through this listener finds the broker again."""
-        address = self._advertised.get(connection.listener_name)
         host, port = connection.local_address
+        return self.address_for_clients(connection.listener_name, host, port)
+
+    def address_for_clients(self, listener_name: str, host: str, port: int) -> tuple[str, int]:
+        """What clients of a listener are told, when it has this address."""
+        address = self._advertised.get(listener_name)
         if address is None:
             return host, port
         return address.host or socket.gethostname(), address.port or port

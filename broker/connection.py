@@ -40,6 +40,8 @@ COPIED_BYTES_MAX = 4096
 # costs neither memory nor the time to clear it. Such pages are slower to fill, so the 1 MiB that
 # producers send at most by default is not kept in them.
 ZEROED_BODY_BYTES = 2 * 1024 * 1024
+# What is received of such a body at a time: each of its pages is new, and costs some microseconds.
+BODY_PART_BYTES = 1024 * 1024
 # Replies owed on one connection before it is no longer read. Clients keep 5 requests in flight.
 PIPELINE_MAX = 64
 # Bytes of replies that the kernel has not taken before the connection is no longer read: in all,
@@ -210,7 +212,8 @@ class Connection:
     def _receive(self) -> None:
         try:
             if self._body is not None:
-                count = self._socket.recv_into(self._body[self._body_filled :])
+                filled = self._body_filled
+                count = self._socket.recv_into(self._body[filled : filled + BODY_PART_BYTES])
                 if count:
                     self._body_filled += count
                     self.received_at = self._reactor.now

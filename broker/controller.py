@@ -7,7 +7,7 @@ answers earlier, and an idempotent producer that writes at once can get stuck.)
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ from klamm.broker.metadata.topics import (
 from klamm.broker.partition import Partition
 from klamm.broker.placement import Placement
 from klamm.broker.reconfiguration import put_into_force
-from klamm.broker.steps import Stepwise
+from klamm.broker.steps import Stepwise, let_go
 from klamm.broker.transactions.state_topic import TRANSACTION_STATE_TOPIC, transaction_state_topic
 from klamm.log.errors import LogError
 from klamm.wire.errors import ErrorCode
@@ -155,10 +155,15 @@ class Controller:
         )
 
     async def alter_configs(
-        self, alterations: Sequence[Alteration], *, validate_only: bool
+        self, wanted: Stepwise[list[Alteration]], *, validate_only: bool
     ) -> list[Refused | None]:
-        """Alter what can be altered; return for each resource why it was not, or None."""
+        """Alter what can be altered; return for each resource why it was not, or None.
+
+        What is wanted is read here, so that nobody holds on to it while the reply is made: it takes
+        long to let go of very much at once.
+        """
         broker = self._broker
+        alterations = await broker.steps.run(wanted)
         async with self.lock:
             plan = ConfigPlan(self.image, broker.config, broker.node_id)
             outcomes = await broker.steps.run(plan.decide(alterations))
@@ -168,6 +173,7 @@ class Controller:
                 if plan.records:
                     await self.commit(plan.records)
                     await broker.steps.run(put_into_force(broker, plan.server, plan.altered))
+        await broker.steps.run(let_go(alterations))
         return outcomes
 
     async def commit(self, records: Iterable[Message]) -> None:
@@ -198,7 +204,7 @@ class Controller:
             topic = self.image.topics[name]
             for state in topic.partitions:
                 if broker.partitions.get(name, state.index) is None:
-                    log = open_log(broker, topic, state)
+                    log = yield from open_log(broker, topic, state)
                     lead_partition(broker, topic, state, log)
                     if log is None:
                         refused += resignation(topic, state)

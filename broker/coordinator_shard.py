@@ -12,6 +12,7 @@ import enum
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from klamm.broker.dispatch import is_raised_in_the_log
@@ -19,7 +20,7 @@ from klamm.broker.groups.batches import build_records_batch, opened_batch
 from klamm.broker.groups.loading import LoadError, LogReader
 from klamm.broker.partition import Partition
 from klamm.broker.replies import Pending, complete_after
-from klamm.broker.steps import Stepwise
+from klamm.broker.steps import Stepwise, portions
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.ports import CoordinatorRecord, OpenTransaction, TransactionMarker
 from klamm.log.append_origin import AppendOrigin
@@ -84,8 +85,8 @@ class CoordinatorShard(ABC):
     # --- the coordinator ---
 
     @abstractmethod
-    def replay(self, record: CoordinatorRecord) -> None:
-        """Make a record a part of the state."""
+    def replay(self, records: Sequence[CoordinatorRecord]) -> None:
+        """Make records that were written together a part of the state, or some of them."""
 
     def replay_marker(self, marker: TransactionMarker) -> None:
         """Make the end of a transaction a part of the state; only groups write in transactions."""
@@ -128,12 +129,17 @@ class CoordinatorShard(ABC):
         self.activate()
 
     def _replay(self, entries: Sequence[CoordinatorRecord | TransactionMarker]) -> Stepwise[None]:
-        for entry in entries:
-            if isinstance(entry, TransactionMarker):
-                self.replay_marker(entry)
-            else:
-                self.replay(entry)
-            yield None
+        for _, run in groupby(entries, key=_kind_and_producer):
+            for some in portions(run):
+                records = [entry for entry in some if isinstance(entry, CoordinatorRecord)]
+                if records:
+                    self.replay(records)
+                    yield None
+                    continue
+                for entry in some:
+                    assert isinstance(entry, TransactionMarker)
+                    self.replay_marker(entry)
+                    yield None
 
     def activate(self) -> None:
         """Everything is replayed: serve."""
@@ -223,12 +229,15 @@ class CoordinatorShard(ABC):
             # Whether somebody waits for it or not.
             broker.flusher.sync_soon(self._log)
         try:
-            for record in records:
-                self.replay(record)
+            self.replay(records)
         except Exception:
             # The log has what the state does not: nothing that follows could be trusted.
             broker.halt(f"{self}: a record that was written can't be replayed")
             raise
+
+
+def _kind_and_producer(entry: CoordinatorRecord | TransactionMarker) -> tuple[type, int]:
+    return type(entry), entry.producer_id
 
 
 def when_durable(

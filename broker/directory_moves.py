@@ -137,7 +137,7 @@ class DirectoryMoves:
         log = await self._steps.run(move.finish())
         # Not a turn is given away between the end of the copy and this.
         source = broker.logs.holder_of(partition.log)
-        partition.log = log
+        partition.move_to(log)
         del self._moves[partition]
         self._nursery.start_soon(self._put_away, partition, source, move.target.root)
 

@@ -21,7 +21,9 @@ from klamm.broker.connection import CHUNKS_AT_ONCE_MAX, ReplySlot, joined
 from klamm.broker.context import RequestContext
 from klamm.broker.handlers import Route, load_routes
 from klamm.broker.interception import Interceptors
+from klamm.broker.letting_go import structs_of
 from klamm.broker.replies import Pending
+from klamm.broker.steps import let_go
 from klamm.log.errors import LogError
 from klamm.wire.codec import decode, decode_in_steps, encode_chunks, encode_in_steps
 from klamm.wire.errors import ErrorCode, LimitExceeded, WireError
@@ -32,7 +34,7 @@ from klamm.wire.header import (
     encode_response_start,
 )
 from klamm.wire.limits import Limits
-from klamm.wire.schema import Message
+from klamm.wire.schema import Message, Struct
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
@@ -122,21 +124,31 @@ class Dispatcher:
         )
 
     def _start_task(
-        self, slot: ReplySlot, function: Callable[..., Awaitable[None]], *args: Any
+        self, slot: ReplySlot, function: Callable[..., Awaitable[list[Struct]]], *args: Any
     ) -> None:
-        """Go on in a task; the connection handles no further request until it has ended."""
+        """Go on in a task; the connection handles no further request until the function has ended.
+
+        Args:
+            function: returns what it has made and read, to be let go of when nobody waits.
+        """
         slot.connection.hold()
         self.tasks += 1
         self._nursery.start_soon(self._run_task, slot, function, args)
 
     async def _run_task(
-        self, slot: ReplySlot, function: Callable[..., Awaitable[None]], args: Sequence[Any]
+        self,
+        slot: ReplySlot,
+        function: Callable[..., Awaitable[list[Struct]]],
+        args: Sequence[Any],
     ) -> None:
         try:
-            await function(*args)
+            structs = await function(*args)
         finally:
             self.tasks -= 1
         slot.connection.proceed()
+        # They have the request and the response, too.
+        del slot, args
+        await self._steps.run(let_go(structs))
 
     async def _serve_long(
         self,
@@ -145,7 +157,7 @@ class Dispatcher:
         body_at: int,
         context: RequestContext,
         slot: ReplySlot,
-    ) -> None:
+    ) -> list[Struct]:
         """Read and handle a request that has much in it."""
         version = context.header.api_version
         steps = decode_in_steps(
@@ -155,19 +167,19 @@ class Dispatcher:
             request = await self._steps.run(steps)
         except WireError as error:
             slot.fail(f"unreadable request: {error}")
-            return
+            return []
         if self.interceptors.active and self._intercept(route, request, context, slot):
-            return
+            return []
         try:
             result = route.handle(request, context)
         except Exception as error:
             self._fail(route, request, context, slot, error)
-        else:
-            await self._finish(route, request, context, slot, result)
+            return []
+        return await self._finish(route, request, context, slot, result)
 
     async def _finish(
         self, route: Route, request: Any, context: RequestContext, slot: ReplySlot, result: Any
-    ) -> None:
+    ) -> list[Struct]:
         """See to the reply of a handler that may take long, and whose response may be large."""
         try:
             if isinstance(result, GeneratorType):
@@ -176,7 +188,7 @@ class Dispatcher:
                 result = await result
         except Exception as error:
             self._fail(route, request, context, slot, error)
-            return
+            return []
         if isinstance(result, Pending):
             slot.on_close = result.abandon
             result.deliver_to(
@@ -185,21 +197,21 @@ class Dispatcher:
                 ),
                 lambda error: self._fail(route, request, context, slot, error),
             )
-        else:
-            await self._reply_in_steps(route, request, context, slot, result)
+            return []
+        return await self._reply_in_steps(route, request, context, slot, result)
 
     async def _reply_in_steps(
         self, route: Route, request: Any, context: RequestContext, slot: ReplySlot, response: Any
-    ) -> None:
-        if response is None:
-            slot.fill(())
-            return
-        try:
-            chunks = await self._steps.run(encode_reply_in_steps(context.header, response))
-        except Exception as error:
-            self._fail(route, request, context, slot, error)
-        else:
-            slot.fill(chunks)
+    ) -> list[Struct]:
+        chunks: Sequence[Any] = ()
+        if response is not None:
+            try:
+                chunks = await self._steps.run(encode_reply_in_steps(context.header, response))
+            except Exception as error:
+                self._fail(route, request, context, slot, error)
+                return []
+        slot.fill(chunks)
+        return await self._steps.run(structs_of(request, response))
 
     def _reply(
         self, route: Route, request: Any, context: RequestContext, slot: ReplySlot, response: Any

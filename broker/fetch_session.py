@@ -8,6 +8,10 @@ A request with epoch 0 asks for a new session, -1 for none; anything else contin
 session's partitions are remembered when the reply is made, as in Kafka, so that a fetch that never
 got an answer leaves nothing behind.
 
+A partition that has nothing which its consumer does not know falls asleep: fetches pass it by
+until an append, a later log start, its deletion or the end of its disk wakes it. So a fetch costs
+what has changed, and not what the session has.
+
 The cache is bounded. A full cache takes a new session only in the place of one that has not been
 used for two minutes; otherwise the reply has session id 0 and the consumer keeps sending
 everything, which is always legal.
@@ -18,10 +22,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TypeAlias
+from itertools import chain, count
+from operator import attrgetter
+from typing import Protocol, TypeAlias
 from uuid import UUID
 
+from klamm.broker.partition import Partition
 from klamm.broker.steps import Stepwise
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.fetch import (
@@ -40,7 +46,13 @@ EVICTION_AGE_S = 120.0
 PartitionKey = tuple[str, UUID, int]
 
 
-@dataclass(slots=True)
+class Reader(Protocol):
+    """A fetch under way, which hears of what wakes up in its session meanwhile."""
+
+    def on_awake(self, asked: SessionPartition, partition: Partition) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
 class SessionPartition:
     """A partition in a session: what the consumer asked for last, and what it was told last."""
 
@@ -57,10 +69,34 @@ class SessionPartition:
     # What the consumer has been told; -1 makes the next reply include the partition.
     told_high_watermark: int = -1
     told_log_start_offset: int = -1
+    # Partitions are served in the order of their ranks.
+    rank: int = 0
+    # Where it sleeps, and whom it tells when it wakes up.
+    asleep_at: Partition | None = None
+    session: FetchSession | None = None
 
     @property
     def key(self) -> PartitionKey:
         return (self.topic, self.topic_id, self.index)
+
+    def is_told(self, result: PartitionData) -> bool:
+        """Whether the consumer knows all of a partition, which was read without an error."""
+        return (
+            self.fetch_offset == result.high_watermark == self.told_high_watermark
+            and self.told_log_start_offset == result.log_start_offset
+            and result.diverging_epoch.end_offset < 0
+        )
+
+    def on_change(self, partition: Partition) -> None:
+        """It sleeps, and something has happened to its partition."""
+        session = self.session
+        assert session is not None
+        session.wake(self)
+        if session.reader is not None:
+            session.reader.on_awake(self, partition)
+
+
+by_rank = attrgetter("rank")
 
 
 Answer: TypeAlias = tuple[SessionPartition, PartitionData]
@@ -68,22 +104,65 @@ Answer: TypeAlias = tuple[SessionPartition, PartitionData]
 
 @dataclass(slots=True)
 class FetchSession:
-    """The partitions of one consumer, in the order in which the next fetch serves them."""
+    """The partitions of one consumer.
+
+    Attributes:
+        awake: what the next fetch has to look at.
+        reader: the fetch that is under way.
+    """
 
     session_id: int
     uses_topic_ids: bool
     used_at: float
     epoch: int = 1
     partitions: dict[PartitionKey, SessionPartition] = field(default_factory=dict)
+    awake: dict[SessionPartition, None] = field(init=False)
+    reader: Reader | None = None
+    is_open: bool = True
+    _ranks: count[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.awake = dict.fromkeys(self.partitions.values())
+        self._ranks = count(len(self.partitions))
 
     def next_epoch(self) -> int:
         return 1 if self.epoch == INT32_MAX else self.epoch + 1
 
-    def move_to_end(self, key: PartitionKey) -> None:
+    def add(self, asked: SessionPartition) -> None:
+        self.partitions[asked.key] = asked
+        self.awake[asked] = None
+        self.move_to_end(asked)
+
+    def forget(self, key: PartitionKey) -> None:
+        asked = self.partitions.pop(key, None)
+        if asked is not None:
+            self.wake(asked)
+            del self.awake[asked]
+
+    def move_to_end(self, asked: SessionPartition) -> None:
         """A partition that gave data goes behind the others, so that none of them starves."""
-        partition = self.partitions.pop(key, None)
+        asked.rank = next(self._ranks)
+
+    def let_sleep(self, asked: SessionPartition, partition: Partition) -> None:
+        # Another request may have ended the session meanwhile, or made it forget the partition.
+        if self.is_open and asked in self.awake:
+            del self.awake[asked]
+            asked.session = self
+            asked.asleep_at = partition
+            partition.parked[asked] = None
+
+    def wake(self, asked: SessionPartition) -> None:
+        partition, asked.asleep_at = asked.asleep_at, None
         if partition is not None:
-            self.partitions[key] = partition
+            del partition.parked[asked]
+            self.awake[asked] = None
+
+    def close(self) -> None:
+        """Leave nothing behind in the partitions; a fetch under way reads them itself now."""
+        self.is_open = False
+        for asked in self.partitions.values():
+            if asked.asleep_at is not None:
+                asked.on_change(asked.asleep_at)
 
 
 class FetchSessionCache:
@@ -106,7 +185,9 @@ class FetchSessionCache:
         self._sessions[session.session_id] = self._sessions.pop(session.session_id)
 
     def remove(self, session_id: int) -> None:
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()
 
     def create(
         self, partitions: dict[PartitionKey, SessionPartition], uses_topic_ids: bool, now: float
@@ -125,7 +206,7 @@ class FetchSessionCache:
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now - oldest.used_at < EVICTION_AGE_S:
             return False
-        del self._sessions[oldest.session_id]
+        self.remove(oldest.session_id)
         return True
 
 
@@ -143,6 +224,11 @@ class FetchScope:
     # The session's epoch after this request: another request of the same session must not have
     # come in between.
     expected_epoch: int = 0
+
+    @property
+    def has_sleepers(self) -> bool:
+        session = self.session
+        return session is not None and len(session.awake) < len(session.partitions)
 
     def response(self, results: Sequence[PartitionData | None]) -> Stepwise[FetchResponse]:
         session = self.session
@@ -162,10 +248,11 @@ class FetchScope:
         for asked, result in chain(*answered):
             if session is not None:
                 if len(result.records or b""):
-                    session.move_to_end(asked.key)
+                    session.move_to_end(asked)
             elif self.creates_session:
                 asked.told_high_watermark = result.high_watermark
                 asked.told_log_start_offset = result.log_start_offset
+                asked.rank = len(partitions)
                 partitions[asked.key] = asked
             add_to_topic(topics, asked, result)
             yield None
@@ -249,8 +336,9 @@ def continue_session(
         yield None
         known = session.partitions.get(key)
         if known is None:
-            session.partitions[key] = partition
+            session.add(partition)
         else:
+            session.wake(known)
             known.fetch_offset = partition.fetch_offset
             known.max_bytes = partition.max_bytes
             known.current_leader_epoch = partition.current_leader_epoch
@@ -258,10 +346,10 @@ def continue_session(
             known.log_start_offset = partition.log_start_offset
     for topic in request.forgotten_topics_data:
         for index in topic.partitions:
-            session.partitions.pop((topic.topic, topic.topic_id, index), None)
+            session.forget((topic.topic, topic.topic_id, index))
             yield None
     if session.partitions:
-        scope.partitions = list(session.partitions.values())
+        scope.partitions = sorted(session.awake, key=by_rank)
     else:
         # Nothing is left to fetch: the session ends, and the request goes on without one.
         scope.cache.remove(session.session_id)

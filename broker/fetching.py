@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from bisect import bisect
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from klamm.broker.fetch_session import UNKNOWN_PARTITION, FetchScope, SessionPartition
+from klamm.broker.fetch_session import UNKNOWN_PARTITION, FetchScope, SessionPartition, by_rank
 from klamm.broker.partition import Partition
 from klamm.broker.partitions import Partitions
 from klamm.broker.replies import Pending
@@ -48,7 +49,11 @@ class FetchParameters:
 
 
 class FetchRead:
-    """The partitions of one fetch and what was read from each of them so far."""
+    """The partitions of one fetch and what was read from each of them so far.
+
+    In a session these are the partitions that are awake. Others that wake up meanwhile are read,
+    too, when this fetch looks again.
+    """
 
     def __init__(
         self,
@@ -68,7 +73,11 @@ class FetchRead:
         self._bytes_left = parameters.max_bytes
         self._must_answer = False
         # Whether any partition exists: there is nothing to wait for otherwise.
-        self.knows_any = False
+        self.knows_any = scope.has_sleepers
+        self._woken: dict[SessionPartition, Partition] = {}
+        self.on_woken: Callable[[Partition], None] | None = None
+        if scope.session is not None:
+            scope.session.reader = self
 
     @property
     def is_satisfied(self) -> bool:
@@ -91,9 +100,26 @@ class FetchRead:
                 and result.high_watermark != partition.log.high_watermark
             ):
                 yield partition
+        yield from self._woken.values()
+
+    def on_awake(self, asked: SessionPartition, partition: Partition) -> None:
+        self._woken[asked] = partition
+        if self.on_woken is not None:
+            self.on_woken(partition)
+
+    def _include_woken(self) -> None:
+        woken, self._woken = self._woken, {}
+        known = set(self.asked) if woken else ()
+        for asked, partition in woken.items():
+            if asked not in known:
+                at = bisect(self.asked, asked.rank, key=by_rank)
+                self.asked.insert(at, asked)
+                self.found.insert(at, partition)
+                self._results.insert(at, None)
 
     def read_again(self, changed: set[Partition]) -> Stepwise[None]:
         """Read what changed since; the other partitions had nothing and still have nothing."""
+        self._include_woken()
         results = self._results
         self._bytes = 0
         self._bytes_left = self._parameters.max_bytes
@@ -117,6 +143,9 @@ class FetchRead:
                 partition = self.found[index] = self._find(asked)
             self.knows_any = True
             result = self._read_partition(partition, asked, is_ready)
+            session = self._scope.session
+            if session is not None and asked.is_told(result):
+                session.let_sleep(asked, partition)
         except NotReady as unready:
             return unready.steps
         except (LogError, StorageError, OSError) as error:
@@ -250,9 +279,16 @@ class FetchRead:
         return data
 
     def response(self) -> Stepwise[FetchResponse]:
+        self._leave_session()
         return self._scope.response(self._results)
 
+    def _leave_session(self) -> None:
+        session = self._scope.session
+        if session is not None and session.reader is self:
+            session.reader = None
+
     def release(self) -> None:
+        self._leave_session()
         for result in self._results:
             if result is not None:
                 release_records(result)
@@ -315,12 +351,18 @@ class ParkedFetch:
         self._is_reading = False
         self.pending: Pending[FetchResponse] = Pending()
         self.pending.on_abandon = self._abandon
-        for partition in read.found:
-            if partition is not None:
-                partition.parked[self] = None
+        self._park()
+        read.on_woken = self.on_change
         self._timer = broker.timers.call_after(wait_s, self._deadline)
         for partition in read.changed_meanwhile():
             self.on_change(partition)
+
+    def _park(self) -> None:
+        """On each partition that was read and does not sleep: a sleeper wakes this fetch."""
+        read = self._read
+        for asked, partition in zip(read.asked, read.found, strict=True):
+            if partition is not None and asked.asleep_at is None:
+                partition.parked[self] = None
 
     def on_change(self, partition: Partition) -> None:
         """Wake after the sweep, so that one reply carries all that this sweep appended."""
@@ -354,6 +396,7 @@ class ParkedFetch:
             # What is queued to wake it comes too late, and finds it still reading.
             yield from self._answer()
         else:
+            self._park()
             self._is_reading = False
 
     @property
@@ -378,6 +421,7 @@ class ParkedFetch:
 
     def _leave(self) -> None:
         self._timer.cancel()
+        self._read.on_woken = None
         for partition in self._read.found:
             if partition is not None:
                 partition.parked.pop(self, None)

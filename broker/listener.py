@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import socket
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 
+from klamm.broker.config.listeners import host_and_port
 from klamm.broker.connection import Connection
 from klamm.broker.descriptors import connections_end, descriptors_max
 from klamm.broker.reactor import READABLE, TURN_SECONDS_MAX
@@ -40,9 +42,7 @@ def bind(host: str, port: int) -> socket.socket:
     Raises:
         OSError: the address can't be used.
     """
-    family, kind, _, _, address = socket.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
+    family, kind, address = _resolve(host, port)
     sock = socket.socket(family, kind)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -52,6 +52,19 @@ def bind(host: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, socket.SocketKind, Any]:
+    try:
+        found = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except ValueError as error:
+        # No name looks like this: a label has at most 63 characters.
+        raise OSError(errno.EINVAL, "not the name of a host") from error
+    # As Java does: `localhost` is 127.0.0.1, where that exists, and not ::1 alone.
+    family, kind, _, _, address = min(found, key=lambda one: one[0] != socket.AF_INET)
+    return family, kind, address
 
 
 class Listener:
@@ -91,11 +104,11 @@ class Listener:
             try:
                 self._accepted(sock, address[0], address[1])
             except OSError as error:
-                logger.warning("refusing %s:%d: %s", address[0], address[1], error)
+                logger.warning("refusing %s: %s", host_and_port(*address[:2]), error)
                 sock.close()
 
     def _accepted(self, sock: socket.socket, host: str, port: int) -> None:
-        peer = f"{host}:{port}"
+        peer = host_and_port(host, port)
         reason = self._refusal(host)
         if reason is not None:
             logger.warning("refusing %s: %s", peer, reason)
@@ -166,7 +179,9 @@ class Listener:
     async def watch(self) -> None:
         """Close what stands still: idle connections silently, stalled ones with a line."""
         config = self._broker.config
-        idle_s = config.connections_max_idle_ms / 1000
+        idle_ms = config.connections_max_idle_ms
+        # As in Kafka: a negative number means never.
+        idle_s = idle_ms / 1000 if idle_ms >= 0 else math.inf
         request_s = config.klamm_request_progress_timeout_ms / 1000
         response_s = config.klamm_response_progress_timeout_ms / 1000
         while True:

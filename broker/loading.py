@@ -12,9 +12,11 @@ from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, with_room_for_group
 from klamm.broker.leadership import resignation, succession
 from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.broker.partition import Partition
+from klamm.broker.steps import Stepwise
 from klamm.log.config import LogConfig
 from klamm.log.directories import UNASSIGNED
 from klamm.log.errors import DuplicatePartitionError, StorageError
+from klamm.log.work import run_inline
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
@@ -44,7 +46,7 @@ def open_partitions(broker: Broker) -> None:
     opened: list[tuple[TopicState, PartitionState, PartitionLog | None]] = []
     for topic in image.topics.values():
         for state in topic.partitions:
-            opened.append((topic, state, open_log(broker, topic, state)))
+            opened.append((topic, state, run_inline(open_log(broker, topic, state))))
             if time.monotonic() > shown_at + PROGRESS_S:
                 shown_at = time.monotonic()
                 logger.info("opened %d of %d partitions", len(opened), image.partition_count)
@@ -63,14 +65,17 @@ def open_partitions(broker: Broker) -> None:
         lead_partition(broker, topic, state, log)
     known = {(topic.name, state.index) for topic, state, _ in opened}
     broker.logs.set_aside_strays(known | {(METADATA_TOPIC, 0)})
+    broker.logs.note_boot()
 
 
-def open_log(broker: Broker, topic: TopicState, state: PartitionState) -> PartitionLog | None:
+def open_log(
+    broker: Broker, topic: TopicState, state: PartitionState
+) -> Stepwise[PartitionLog | None]:
     """Open or make the log of a partition; None where the disk refuses."""
     config = log_config(broker, topic.name)
     assigned = state.directories[0] if state.directories else UNASSIGNED
     try:
-        log = broker.logs.open_partition(
+        log = yield from broker.logs.opening(
             topic.name, state.index, topic.topic_id, config, broker.clock.now_ms(), assigned
         )
     except DuplicatePartitionError:

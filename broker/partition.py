@@ -17,7 +17,7 @@ NO_EPOCH = -1
 
 
 class Parked(Protocol):
-    """A request that waits for something to happen to a partition."""
+    """Somebody who waits for something to happen to a partition."""
 
     def on_change(self, partition: Partition) -> None: ...
 
@@ -40,12 +40,17 @@ class Partition:
         self.topic = log.topic
         self.topic_id = topic_id
         self.index = log.partition
-        self.log = log
+        self.move_to(log)
         self.leader_epoch = leader_epoch
         self.deleted = False
         self.is_offline = False
         # Insertion order is kept, so that the fetch that has waited longest wakes first.
         self.parked: dict[Parked, None] = {}
+
+    def move_to(self, log: PartitionLog) -> None:
+        """Go on with this log."""
+        self.log = log
+        log.on_log_start_moved = self._wake
 
     def append(
         self,

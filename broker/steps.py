@@ -9,8 +9,11 @@ interpreter away from the event loop for five milliseconds after each system cal
 
 from __future__ import annotations
 
+import heapq
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 import trio
@@ -19,12 +22,13 @@ from klamm.broker.reactor import TURN_SECONDS_MAX
 from klamm.log.readiness import Load
 
 T = TypeVar("T")
+Key = TypeVar("Key", str, int)
 
 Work: TypeAlias = Callable[[], Any]
 Stepwise: TypeAlias = Generator[Work | None, Any, T]
 
-# Steps (partitions, mostly) that are taken without looking at the clock.
-STEPS_AT_ONCE_MAX = 200
+# Items of a step that does next to nothing with each: some ten microseconds in all.
+ITEMS_PER_STEP_MAX = 200
 # Threads that read from the disk what somebody fetches.
 LOADING_THREADS_MAX = 8
 
@@ -60,13 +64,9 @@ class StepRunner:
             failed(error)
 
     def begin(self, steps: Stepwise[T]) -> T | Awaitable[T]:
-        """Take all steps now if they are few; otherwise return what is left to await."""
-        work: Work | None = None
+        """Take all steps now if one turn is enough; otherwise return what is left to await."""
         try:
-            for _ in range(STEPS_AT_ONCE_MAX):
-                work = next(steps)
-                if work is not None:
-                    break
+            work = _take_one_turn(steps)
         except StopIteration as end:
             result: T = end.value
             return result
@@ -95,17 +95,6 @@ class StepRunner:
             return value
 
 
-def run_inline(steps: Stepwise[T]) -> T:
-    """Take all steps here and now, and do their work."""
-    try:
-        work = next(steps)
-        while True:
-            work = steps.send(None if work is None else work())
-    except StopIteration as end:
-        result: T = end.value
-        return result
-
-
 def collect(items: Iterable[T]) -> Stepwise[list[T]]:
     """A list of what an iterator makes, one item at a step."""
     collected = []
@@ -113,6 +102,51 @@ def collect(items: Iterable[T]) -> Stepwise[list[T]]:
         collected.append(item)
         yield None
     return collected
+
+
+def gather(items: Iterable[T]) -> Stepwise[set[T]]:
+    """The set of what an iterator makes."""
+    gathered: set[T] = set()
+    for some in portions(items):
+        gathered.update(some)
+        yield None
+    return gathered
+
+
+def count(items: Iterable[T]) -> Stepwise[Counter[T]]:
+    """How often each item comes, in the order in which they first came."""
+    counts: Counter[T] = Counter()
+    for some in portions(items):
+        counts.update(some)
+        yield None
+    return counts
+
+
+def sort(items: Iterable[Key]) -> Stepwise[Iterator[Key]]:
+    """The items in their order, to be taken one by one: what is sorted are portions, and each item
+    that is taken is the least of those that come next in them."""
+    ordered = []
+    for some in portions(items):
+        some.sort()
+        ordered.append(some)
+        yield None
+    return iter(ordered[0]) if len(ordered) == 1 else heapq.merge(*ordered)
+
+
+def let_go(items: list[Any]) -> Stepwise[None]:
+    """Empty a list, the first items first. To free what tens of thousands of items hold takes as
+    long as it took to make it, so nobody else may hold them or the list is emptied in vain."""
+    items.reverse()
+    while items:
+        del items[-ITEMS_PER_STEP_MAX:]
+        yield None
+
+
+def portions(items: Iterable[T]) -> Iterator[list[T]]:
+    """As many items at a time as one step may have."""
+    iterator = iter(items)
+    while some := list(islice(iterator, ITEMS_PER_STEP_MAX)):
+        yield some
 
 
 def _take_one_turn(steps: Stepwise[T]) -> Work | None:

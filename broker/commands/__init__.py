@@ -1,1 +1,1 @@
-"""The commands that work on files while no broker runs."""
+"""The commands: options and start of the broker, and those that work on files without one."""

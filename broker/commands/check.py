@@ -70,7 +70,10 @@ def _require_data_directory(files: OsReadableFiles, root: str) -> None:
     if META_PROPERTIES in files.list_files(root):
         return
     if not any(parse_partition_directory(name) for name in names):
-        raise UsageError(f"{root} is not a data directory: it has no {META_PROPERTIES}")
+        raise UsageError(
+            f"{root} is not a data directory: it has no {META_PROPERTIES}; "
+            "name what a broker has as its --data-dir or in log.dirs"
+        )
 
 
 def _sizes(files: OsReadableFiles, roots: Sequence[str]) -> Iterator[int]:

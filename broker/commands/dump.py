@@ -8,6 +8,7 @@ Exit codes: 0 · 1 there were such bytes · 2 a file can't be read or is of no k
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -31,9 +32,11 @@ from klamm.broker.commands.usage import UsageError, write_line
 from klamm.log.check.root_files import CHECKPOINTS
 from klamm.log.check.source import OsReadableFiles, Reader
 from klamm.log.layout import (
+    BOOT_FILE,
     BOOTSTRAP_CHECKPOINT,
     CLEAN_SHUTDOWN_FILE,
     LEADER_EPOCH_CHECKPOINT,
+    LOCK_FILE,
     LOG_SUFFIX,
     META_PROPERTIES,
     OFFSET_INDEX_SUFFIX,
@@ -61,8 +64,10 @@ _BY_NAME: dict[str, Callable[[bytes], Iterator[str]]] = {
     PARTITION_METADATA: partition_metadata_lines,
     META_PROPERTIES: properties_lines,
     CLEAN_SHUTDOWN_FILE: text_lines,
+    LOCK_FILE: text_lines,
     QUORUM_STATE: text_lines,
     RESERVE_FILE: reserve_lines,
+    BOOT_FILE: text_lines,
 }
 
 
@@ -101,8 +106,20 @@ def file_lines(path: str, options: argparse.Namespace) -> Iterator[str]:
         return _INDEXES[kind](reader.read_whole(path), base_offset, options.from_offset)
     read = snapshot_lines if parse_snapshot_file(name) else _BY_NAME.get(name)
     if read is None:
-        raise UsageError(f"{path}: its name is none of a data directory's files")
+        raise UsageError(_what_it_is_not(path))
     return guarded(read, reader.read_whole(path))
+
+
+def _what_it_is_not(path: str) -> str:
+    """Return what to do about a path whose name says nothing."""
+    if os.path.isdir(path):
+        return f"{path} is a directory; name files in it, such as {path.rstrip('/')}/*.log"
+    if not os.path.exists(path):
+        return f"{path}: {os.strerror(errno.ENOENT)}"
+    return (
+        f"{path}: its name is none of a data directory's files; a file is known by its own name, "
+        "such as 00000000000000000000.log"
+    )
 
 
 def _topic_of(directory: str) -> str:

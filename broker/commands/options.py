@@ -37,7 +37,7 @@ def _add_dump(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--from-offset",
         metavar="N",
-        type=int,
+        type=_offset,
         default=0,
         help="of a log or an index, nothing below this offset",
     )
@@ -47,7 +47,21 @@ def _add_dump(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
+    number = _number(text)
+    if number is None or number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return number
+
+
+def _offset(text: str) -> int:
+    number = _number(text)
+    if number is None or number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not an offset")
+    return number
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None

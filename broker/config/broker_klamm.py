@@ -51,7 +51,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "klamm.worker.threads",
         ConfigType.INT,
         "8",
-        "Files that are synced to disk at the same time, each by a thread.",
+        "Threads that sync files to disk, where the kernel does not do it by itself.",
         valid=at_least(1),
         klamm_own=True,
     ),

@@ -1,5 +1,7 @@
 """Listener addresses: `NAME://host:port`, what the broker binds and what it tells its clients."""
 
+import ipaddress
+import socket
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -22,8 +24,25 @@ class Listener(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.name}://{host}:{self.port}"
+        return f"{self.name}://{host_and_port(self.host, self.port)}"
+
+
+def host_and_port(host: str, port: int) -> str:
+    """Returns an address as people write it: IPv6 in brackets, to tell the port from the rest."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_any_address(host: str) -> bool:
+    """Returns whether a host stands for every address of this machine, in any of its spellings."""
+    try:
+        return ipaddress.IPv6Address(host).is_unspecified
+    except ValueError:
+        pass
+    try:
+        # Knows the short forms that resolvers take, such as 0 and 0.0.
+        return socket.inet_aton(host) == bytes(4)
+    except OSError:
+        return False
 
 
 def parse_listener(setting: str, text: str) -> Listener:
@@ -143,7 +162,7 @@ def _check_ports(listeners: tuple[Listener, ...]) -> None:
 
 def _advertisable(listener: Listener) -> Listener:
     # No client can connect to "any address".
-    if listener.host in ("0.0.0.0", "::", "0:0:0:0:0:0:0:0"):
+    if is_any_address(listener.host):
         raise ConfigError(
             f"clients cannot connect to {listener.host}; set "
             f"advertised.listeners={listener.name}://HOST:{listener.port} with a host they know"

@@ -18,9 +18,12 @@ def load(path: str | None, overrides: Mapping[str, str]) -> ServerConfig:
     Raises:
         ConfigError: The file cannot be read, or a setting cannot be used. The text is one line.
     """
-    static = _read(path) if path is not None else {}
-    for name, text in overrides.items():
-        static[name] = text
+    return from_properties({**read_file(path), **overrides})
+
+
+def from_properties(properties: Mapping[str, str]) -> ServerConfig:
+    """Returns the settings of a broker that is told these properties; see `load`."""
+    static = dict(properties)
     # A node has one number under two names, and both are listed (DescribeConfigs).
     if "node.id" in static or "broker.id" in static:
         static.setdefault("node.id", static.get("broker.id", ""))
@@ -28,12 +31,22 @@ def load(path: str | None, overrides: Mapping[str, str]) -> ServerConfig:
     return build(Layers(static))
 
 
-def _read(path: str) -> dict[str, str]:
+def read_file(path: str | None) -> dict[str, str]:
+    """Returns what a file sets, unchecked; nothing without a file.
+
+    Raises:
+        ConfigError: The file cannot be read. The text is one line.
+    """
+    if path is None:
+        return {}
     try:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
-        raise ConfigError(f"cannot read {shown(path)}: {error.strerror or error}") from error
+        raise ConfigError(
+            f"cannot read {shown(path)}: {error.strerror or error}; "
+            "give --config the path of a file with properties, or leave it out"
+        ) from error
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:

@@ -13,16 +13,18 @@ _INTRODUCTION = """\
 
 <!-- Written by `python -m klamm.broker.config.page`; a test compares it with the tables. -->
 
-klamm takes the settings of Apache Kafka 4.3 under their own names, so a `server.properties` that
-works there works here:
+klamm takes the settings of Apache Kafka 4.3 under their own names, so the `server.properties` of a
+single node without TLS and authentication works here, too:
 
     klamm serve --config server.properties --set num.partitions=3
 
-`--set` wins over the file. A name that neither Kafka nor klamm knows is an error, because a
-misspelt setting would be ignored in silence; so is a value that klamm cannot honour where ignoring
-it would do harm. Everything else that klamm does not use is accepted and says so below and in the
-documentation that DescribeConfigs returns. `listener.name.NAME.` before a setting of TLS or SASL
-sets it for one listener; `rsm.config.` and `rlmm.config.` begin the settings of Kafka's plug-ins.
+`--set` wins over the file, and so does `--data-dir DIR`, which stands for `log.dirs`.
+`--listen HOST:PORT` stands for `listeners`, and is refused beside it. A name that neither Kafka nor
+klamm knows is an error, because a misspelt setting would be ignored in silence; so is a value that
+klamm cannot honour where ignoring it would do harm. Everything else that klamm does not use is
+accepted and says so below and in the documentation that DescribeConfigs returns.
+`listener.name.NAME.` before a setting of TLS or SASL sets it for one listener; `rsm.config.` and
+`rlmm.config.` begin the settings of Kafka's plug-ins.
 
 A topic that does not set a config follows the broker: `retention.ms` follows `log.retention.ms`,
 that `log.retention.minutes`, and that `log.retention.hours`; the finest unit that is set counts.

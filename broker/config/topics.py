@@ -29,14 +29,15 @@ def validate_topic_configs(
     from klamm.broker.config.log_defaults import check_together, topic_log_config
     from klamm.broker.config.server_config import ServerConfig
 
-    for name, text in overrides.items():
-        if text is None:
-            raise ConfigError(f"topic config {shown(name)} has no value; give one or leave it out")
-    texts = {name: text for name, text in overrides.items() if text is not None}
+    # There may be tens of thousands of them, until one is unknown.
+    if None in overrides.values():
+        name = next(name for name, text in overrides.items() if text is None)
+        raise ConfigError(f"topic config {shown(name)} has no value; give one or leave it out")
     definitions = tables.topic_definitions()
-    for name in texts:
+    for name in overrides:
         if name not in definitions:
             raise ConfigError(f"unknown topic config {shown(name)}{_suggestion(name)}")
+    texts = {name: text for name, text in overrides.items() if text is not None}
     for name, text in texts.items():
         definition = definitions[name]
         value = parse_value(definition, text)

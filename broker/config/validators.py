@@ -114,10 +114,14 @@ class Rule(NamedTuple):
         return self.words
 
 
+# Compiled, because there may be thousands of them in a list.
+_is_replica = re.compile(r"[0-9]+:[0-9]+\Z").match
+
+
 def _throttled_replicas(value: ConfigValue) -> bool:
     if not isinstance(value, list):
         return False
-    return value == ["*"] or all(re.match(r"[0-9]+:[0-9]+\Z", item) for item in value)
+    return value == ["*"] or all(map(_is_replica, value))
 
 
 # ISO 8601 durations in days, hours, minutes and seconds.

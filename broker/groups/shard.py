@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
@@ -64,11 +64,11 @@ class GroupShard(CoordinatorShard):
             self._commits.store()
         return self._coordinator
 
-    def replay(self, record: CoordinatorRecord) -> None:
-        self._coordinator.replay(record)
+    def replay(self, records: Sequence[CoordinatorRecord]) -> None:
+        self._coordinator.replay(records)
 
     def replay_marker(self, marker: TransactionMarker) -> None:
-        self._coordinator.replay(marker)
+        self._coordinator.replay_marker(marker)
 
     def on_loaded(self) -> None:
         self.coordinator.on_loaded()

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 from klamm.broker.coordinator_shard import when_durable
 from klamm.broker.metadata.topics import INTERNAL_TOPICS
 from klamm.broker.replies import Steps
-from klamm.broker.steps import Stepwise, run_inline
+from klamm.broker.steps import Stepwise
 from klamm.broker.transactions.codes import known_code
 from klamm.broker.transactions.shard import TransactionShard
 from klamm.coordinator.errors import CoordinatorError
 from klamm.coordinator.transaction.coordinator import ProducerIdentity, TransactionCoordinator
 from klamm.coordinator.transaction.transaction import EPOCH_BUMP_FROM, TopicPartition
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,

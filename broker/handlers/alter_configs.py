@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from klamm.broker.metadata.config_values import Change, Operation
 from klamm.broker.metadata.configs import read_alterations
 from klamm.broker.metadata.topics import Refused
-from klamm.broker.steps import Stepwise, collect, run_inline
+from klamm.broker.steps import Stepwise, collect, let_go
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.alter_configs import (
     AlterableConfig,
@@ -36,11 +37,11 @@ VERSIONS = (0, 2)
 
 async def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
     broker = context.broker
-    wanted = await broker.steps.run(read_alterations(request.resources, change, replaces_all=True))
+    wanted = read_alterations(request.resources, change, replaces_all=True)
     outcomes = await broker.controller.alter_configs(wanted, validate_only=request.validate_only)
-    return AlterConfigsResponse(
-        responses=await broker.steps.run(collect(map(result, request.resources, outcomes)))
-    )
+    responses = await broker.steps.run(collect(map(result, request.resources, outcomes)))
+    await broker.steps.run(let_go(outcomes))
+    return AlterConfigsResponse(responses=responses)
 
 
 def change(config: AlterableConfig) -> Change:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from klamm.broker.metadata.topics import Refused, check_assignment
 from klamm.broker.replies import Steps
-from klamm.broker.steps import Stepwise, run_inline
+from klamm.broker.steps import Stepwise
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from klamm.broker.log_directory import find_directory
 from klamm.broker.placement import is_cordoned
 from klamm.broker.replies import Steps
-from klamm.broker.steps import Stepwise, run_inline
+from klamm.broker.steps import Stepwise
 from klamm.log.errors import LogError, StorageError
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,

@@ -20,7 +20,8 @@ from klamm.broker.metadata.topics import (
     partition_records,
     plan_new_partitions,
 )
-from klamm.broker.steps import Stepwise, collect, run_inline
+from klamm.broker.steps import Stepwise, collect, count
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -42,7 +43,7 @@ async def handle(
 ) -> CreatePartitionsResponse:
     controller = context.broker.controller
     steps = context.broker.steps
-    mentions = Counter(topic.name for topic in request.topics)
+    mentions = await steps.run(count(topic.name for topic in request.topics))
     if request.timeout_ms < 0 and 1 in mentions.values():
         return await steps.run(refuse_all(request, ErrorCode.REQUEST_TIMED_OUT))
     async with controller.lock:
@@ -65,8 +66,8 @@ class Growth:
         self.topics: list[str] = []
 
     def plan_all(self, mentions: Counter[str]) -> Stepwise[None]:
-        for name, count in mentions.items():
-            if count > 1:
+        for name, times in mentions.items():
+            if times > 1:
                 self.results.append(
                     refusal(name, ErrorCode.INVALID_REQUEST, "The topic is named twice.")
                 )

@@ -13,7 +13,7 @@ replication factor and configs in the reply · 6 quota errors · 7 topic ids.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from klamm.broker.config import effective_topic_configs
@@ -24,7 +24,8 @@ from klamm.broker.metadata.topics import (
     USE_DEFAULT,
     Refused,
 )
-from klamm.broker.steps import Stepwise, collect, run_inline
+from klamm.broker.steps import Stepwise, collect, count
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.create_topics import (
     CreatableTopic,
@@ -45,13 +46,8 @@ VERSIONS = (2, 7)
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
     controller = context.broker.controller
     steps = context.broker.steps
-    mentions = Counter(topic.name for topic in request.topics)
-    possible = (
-        topic
-        for topic in request.topics
-        if mentions[topic.name] == 1 and topic.name != METADATA_TOPIC
-    )
-    wanted = await steps.run(collect(possible))
+    mentions = await steps.run(count(topic.name for topic in request.topics))
+    wanted = await steps.run(possible_topics(request, mentions))
     if wanted and request.timeout_ms < 0:
         return await steps.run(refuse_all(request, ErrorCode.REQUEST_TIMED_OUT))
     counts = (partition_count(topic, context) for topic in wanted)
@@ -64,16 +60,33 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
         await steps.run(creation.plan_all(wanted))
         if creation.accepted and not request.validate_only:
             await controller.create_topics(creation.accepted)
-    impossible = await steps.run(collect(refuse_impossible(mentions)))
+    impossible = await steps.run(refuse_impossible(mentions))
     return CreateTopicsResponse(topics=creation.results + impossible)
 
 
-def refuse_impossible(mentions: Counter[str]) -> Iterator[CreatableTopicResult]:
-    for name, count in mentions.items():
-        if count > 1:
-            yield refusal(name, ErrorCode.INVALID_REQUEST, "The topic is named twice.")
+def possible_topics(
+    request: CreateTopicsRequest, mentions: Counter[str]
+) -> Stepwise[list[CreatableTopic]]:
+    possible = []
+    for topic in request.topics:
+        yield None
+        if mentions[topic.name] == 1 and topic.name != METADATA_TOPIC:
+            possible.append(topic)
+    return possible
+
+
+def refuse_impossible(mentions: Counter[str]) -> Stepwise[list[CreatableTopicResult]]:
+    refused = []
+    for name, times in mentions.items():
+        yield None
+        if times > 1:
+            problem = "The topic is named twice."
         elif name == METADATA_TOPIC:
-            yield refusal(name, ErrorCode.INVALID_REQUEST, f"{METADATA_TOPIC} is the broker's own.")
+            problem = f"{METADATA_TOPIC} is the broker's own."
+        else:
+            continue
+        refused.append(refusal(name, ErrorCode.INVALID_REQUEST, problem))
+    return refused
 
 
 class Creation:

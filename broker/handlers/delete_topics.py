@@ -18,7 +18,8 @@ from uuid import UUID
 
 from klamm.broker.metadata.image import MetadataImage, TopicState
 from klamm.broker.metadata.topics import removal_record
-from klamm.broker.steps import Stepwise, collect, run_inline
+from klamm.broker.steps import Stepwise, collect, count
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -67,7 +68,7 @@ class Deletion:
         self.topics: dict[UUID, TopicState] = {}
 
     def plan(self, request: DeleteTopicsRequest, image: MetadataImage) -> Stepwise[None]:
-        names: Counter[str] = Counter(request.topic_names)
+        names = yield from count(request.topic_names)
         ids: Counter[UUID] = Counter()
         for asked in request.topics:
             yield None
@@ -79,15 +80,15 @@ class Deletion:
                 names[asked.name] += 1
             else:
                 self._refuse(asked.name, asked.topic_id, "Both a name and an id are given.")
-        for name, count in names.items():
+        for name, times in names.items():
             yield None
-            if count > 1:
+            if times > 1:
                 self._refuse(name, ZERO_UUID, "The name is given twice.")
             else:
                 self._by_name(name, image, ids)
-        for topic_id, count in ids.items():
+        for topic_id, times in ids.items():
             yield None
-            if count > 1:
+            if times > 1:
                 self._refuse(None, topic_id, "The id is given twice.")
             else:
                 self._by_id(topic_id, image)

@@ -32,7 +32,8 @@ from klamm.broker.metadata.image import ResourceType
 from klamm.broker.metadata.resources import check_broker_id, check_named
 from klamm.broker.metadata.topics import Refused, check_topic_name
 from klamm.broker.replies import Steps
-from klamm.broker.steps import Stepwise, collect, run_inline
+from klamm.broker.steps import Stepwise, collect
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.describe_configs import (
     DescribeConfigsRequest,

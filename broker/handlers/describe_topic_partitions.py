@@ -14,7 +14,8 @@ from klamm.broker.authorized_operations import TOPIC_OPERATIONS
 from klamm.broker.metadata.image import NO_LEADER, PartitionState, TopicState
 from klamm.broker.metadata.topics import INTERNAL_TOPICS, unknown_topic_code
 from klamm.broker.replies import Steps
-from klamm.broker.steps import Stepwise, collect, run_inline
+from klamm.broker.steps import Stepwise, collect, gather, sort
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -37,20 +38,22 @@ def handle(
     image = context.broker.metadata.image
     cursor = request.cursor
     wants_all = not request.topics
-    if any(not topic.name for topic in request.topics):
-        # Kafka fails as a whole over a name that can't be a resource's.
-        return (yield from refuse_all(request, ErrorCode.UNKNOWN_SERVER_ERROR))
-    names = set(image.topics) if wants_all else {topic.name for topic in request.topics}
-    yield None
+    if wants_all:
+        # A copy, because topics may come and go between two steps.
+        names = set(image.topics)
+    else:
+        names = yield from gather(topic.name for topic in request.topics)
+        if "" in names:
+            # Kafka fails as a whole over a name that can't be a resource's.
+            return (yield from refuse_all(request, ErrorCode.UNKNOWN_SERVER_ERROR))
     if cursor is not None:
         if cursor.partition_index < 0 or not (wants_all or cursor.topic_name in names):
             return (yield from refuse_all(request, ErrorCode.INVALID_REQUEST))
-        names = {name for name in names if name >= cursor.topic_name}
+        names = yield from gather(name for name in names if name >= cursor.topic_name)
     limit = context.broker.config.max_request_partition_size_limit
     left = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
-    yield None
-    for name in sorted(names):
+    for name in (yield from sort(names)):
         yield None
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)

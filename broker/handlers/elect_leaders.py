@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from klamm.broker.replies import Steps
-from klamm.broker.steps import Stepwise, run_inline
+from klamm.broker.steps import Stepwise
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.elect_leaders import (
     ElectLeadersRequest,

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from klamm.broker.metadata.config_values import Change
 from klamm.broker.metadata.configs import read_alterations
 from klamm.broker.metadata.topics import Refused
-from klamm.broker.steps import Stepwise, collect, run_inline
+from klamm.broker.steps import Stepwise, collect, let_go
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -40,11 +41,11 @@ async def handle(
     request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
     broker = context.broker
-    wanted = await broker.steps.run(read_alterations(request.resources, change))
+    wanted = read_alterations(request.resources, change)
     outcomes = await broker.controller.alter_configs(wanted, validate_only=request.validate_only)
-    return IncrementalAlterConfigsResponse(
-        responses=await broker.steps.run(collect(map(result, request.resources, outcomes)))
-    )
+    responses = await broker.steps.run(collect(map(result, request.resources, outcomes)))
+    await broker.steps.run(let_go(outcomes))
+    return IncrementalAlterConfigsResponse(responses=responses)
 
 
 def change(config: AlterableConfig) -> Change:

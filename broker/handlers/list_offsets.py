@@ -17,8 +17,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from klamm.broker.replies import Steps
-from klamm.broker.steps import Stepwise, run_inline
+from klamm.broker.steps import Stepwise
 from klamm.log.errors import LogError, StorageError
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.list_offsets import (
     ListOffsetsPartition,

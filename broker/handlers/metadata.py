@@ -23,7 +23,8 @@ from klamm.broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATI
 from klamm.broker.metadata.image import NO_LEADER, MetadataImage, TopicState
 from klamm.broker.metadata.topics import INTERNAL_TOPICS, unknown_topic_code
 from klamm.broker.replies import Steps
-from klamm.broker.steps import Stepwise, collect, run_inline
+from klamm.broker.steps import Stepwise, collect
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.metadata import (
     MetadataRequest,

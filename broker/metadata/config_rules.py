@@ -88,7 +88,8 @@ def _check_client_metrics(
     patterns = values.get("match", [])
     assert isinstance(patterns, list)
     for pattern in patterns:
-        # The expression itself is not looked at: nobody is ever matched with it.
+        # The expression itself is not looked at: nobody is ever matched with it, and Kafka takes
+        # Java's syntax, of which no library here knows all.
         parts = [part.strip() for part in pattern.rstrip("=").split("=")]
         if len(parts) != 2 or parts[0] not in MATCHED:
             raise ConfigError(f"match: {shown(pattern)} must be key=expression")

@@ -7,7 +7,6 @@ the new values and looks at them, and last at whether there is such a topic.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from klamm.broker.metadata.config_values import (
 from klamm.broker.metadata.image import MetadataImage, ResourceType
 from klamm.broker.metadata.resources import check_broker_id
 from klamm.broker.metadata.topics import RECORDS_PER_REQUEST_MAX, Refused
-from klamm.broker.steps import Stepwise, collect
+from klamm.broker.steps import Stepwise, collect, count, gather, let_go
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.stored.metadata import ConfigRecord
 
@@ -89,41 +88,45 @@ class ConfigPlan:
 
     def decide(self, alterations: Sequence[Alteration]) -> Stepwise[list[Refused | None]]:
         """Returns for each resource why it is not altered, or None where it is."""
-        mentions = Counter((each.resource_type, each.resource_name) for each in alterations)
+        mentions = yield from count(
+            (each.resource_type, each.resource_name) for each in alterations
+        )
         outcomes: list[Refused | None] = []
         for alteration in alterations:
             yield None
             try:
                 if mentions[alteration.resource_type, alteration.resource_name] > 1:
                     raise Refused(ErrorCode.INVALID_REQUEST, "The resource is named twice.")
-                check_form(alteration)
+                yield from check_form(alteration)
                 if alteration.resource_type == ResourceType.BROKER_LOGGER:
                     self._alter_levels(alteration)
                 else:
                     yield from self._alter(alteration)
             except Refused as refused:
-                outcomes.append(refused)
+                # Without the frames that it was raised in, and all that they hold.
+                outcomes.append(Refused(refused.code, refused.message))
             else:
                 outcomes.append(None)
         if len(self.records) > RECORDS_PER_REQUEST_MAX:
-            return self._too_many(alterations, outcomes)
+            return (yield from self._too_many(alterations, outcomes))
         return outcomes
 
     def _too_many(
         self, alterations: Sequence[Alteration], outcomes: Sequence[Refused | None]
-    ) -> list[Refused | None]:
+    ) -> Stepwise[list[Refused | None]]:
         """Nothing is stored of a request that would change too much; what was refused before that
         came to light is refused for its own reason."""
         self.server = self._before
-        self.records.clear()
+        yield from let_go(self.records)
         self.altered.clear()
         refused = too_many_records()
-        return [
+        instead = (
             refused
             if outcome is None and alteration.resource_type != ResourceType.BROKER_LOGGER
             else outcome
             for alteration, outcome in zip(alterations, outcomes, strict=True)
-        ]
+        )
+        return (yield from collect(instead))
 
     def _alter_levels(self, alteration: Alteration) -> None:
         if alteration.replaces_all:
@@ -146,41 +149,52 @@ class ConfigPlan:
             # What is said of a broker is always written.
             raise too_many_records()
         current = self._image.resource_configs(kind, name)
-        records = yield from config_records(alteration, current)
-        if kind == ResourceType.BROKER:
-            server = self._reconfigured(name, current, records)
-            check_shared_by_brokers(records)
-            check_lengths(records)
-            self.server = server
-        else:
-            check_lengths(records)
-            yield None
-            configs = with_changes(current, records)
-            yield None
-            check_configs(kind, name, configs, self.server, self._image)
+        records: list[ConfigRecord] = []
+        try:
+            yield from add_records(records, alteration, current)
+            yield from self._check(alteration, current, records)
+        except Refused:
+            yield from let_go(records)
+            raise
         self.records += records
         if records:
             self.altered.append((kind, name))
 
+    def _check(
+        self, alteration: Alteration, current: Mapping[str, str], records: Sequence[ConfigRecord]
+    ) -> Stepwise[None]:
+        kind, name = alteration.resource_type, alteration.resource_name
+        if kind == ResourceType.BROKER:
+            server = yield from self._reconfigured(name, current, records)
+            check_shared_by_brokers(records)
+            yield from check_lengths(records)
+            self.server = server
+        else:
+            yield from check_lengths(records)
+            configs = yield from with_changes(current, records)
+            check_configs(kind, name, configs, self.server, self._image)
+
     def _reconfigured(
         self, name: str, current: Mapping[str, str], records: Sequence[ConfigRecord]
-    ) -> ServerConfig:
+    ) -> Stepwise[ServerConfig]:
         """The settings of this broker with a change, which may be in one of two layers."""
         per_broker = bool(name)
-        given = {record.name for record in records if record.value is not None}
+        given = yield from gather(record.name for record in records if record.value is not None)
         if len(given | current.keys()) > BROKER_CONFIGS_MAX:
             raise Refused(
                 ErrorCode.POLICY_VIOLATION,
                 f"At most {BROKER_CONFIGS_MAX} settings can be set at run time.",
             )
-        wanted = with_changes(applicable(current, per_broker=per_broker), records)
+        wanted = yield from with_changes(applicable(current, per_broker=per_broker), records)
         layers = self.server.layers
         try:
             check_changeable(given, per_broker=per_broker)
+            yield None
             if per_broker:
                 after = self.server.with_dynamic(layers.dynamic_default, wanted)
             else:
                 after = self.server.with_dynamic(wanted, layers.dynamic_broker)
+            yield None
             check_step(self.server, after)
         except ConfigError as error:
             raise Refused(ErrorCode.INVALID_REQUEST, str(error)) from None
@@ -200,16 +214,23 @@ def with_stored(server: ServerConfig, image: MetadataImage) -> ServerConfig:
     )
 
 
-def check_form(alteration: Alteration) -> None:
+def check_form(alteration: Alteration) -> Stepwise[None]:
     """What can be seen of a request without looking at anything else."""
-    changes = alteration.changes
-    if len({change.name for change in changes}) < len(changes):
+    names = set()
+    operations = set()
+    lacks_value = False
+    for change in alteration.changes:
+        yield None
+        names.add(change.name)
+        operations.add(change.operation)
+        if change.value is None and change.operation != Operation.DELETE:
+            lacks_value = True
+    if len(names) < len(alteration.changes):
         raise Refused(ErrorCode.INVALID_REQUEST, "A config is named twice.")
-    if any(change.value is None and change.operation != Operation.DELETE for change in changes):
+    if lacks_value:
         raise Refused(ErrorCode.INVALID_REQUEST, "A config has no value; delete it instead.")
     if alteration.resource_type not in RESOURCE_TYPES:
         raise unknown_type(alteration)
-    operations = {change.operation for change in changes}
     if not operations.issubset(Operation):
         unknown = ", ".join(str(each) for each in sorted(operations.difference(Operation)))
         raise Refused(ErrorCode.INVALID_REQUEST, f"There is no operation {unknown}.")
@@ -229,17 +250,16 @@ def unknown_type(alteration: Alteration) -> Refused:
     )
 
 
-def config_records(
-    alteration: Alteration, current: Mapping[str, str]
-) -> Stepwise[list[ConfigRecord]]:
-    """The records that make an alteration, before anything of it was checked.
+def add_records(
+    records: list[ConfigRecord], alteration: Alteration, current: Mapping[str, str]
+) -> Stepwise[None]:
+    """Add the records that make an alteration, before anything of it was checked.
 
     What is said of a broker is written even if it is so already: a broker may read files again for
     which only the name is a setting.
     """
     kind = alteration.resource_type
     record = partial(ConfigRecord, resource_type=kind, resource_name=alteration.resource_name)
-    records: list[ConfigRecord] = []
     for change in alteration.changes:
         yield None
         before = current.get(change.name)
@@ -247,15 +267,18 @@ def config_records(
         if value != before or kind == ResourceType.BROKER:
             records.append(record(name=change.name, value=value))
     if alteration.replaces_all:
-        for name in current.keys() - {change.name for change in alteration.changes}:
+        named = yield from gather(change.name for change in alteration.changes)
+        for name in current.keys() - named:
             yield None
             records.append(record(name=name, value=None))
-    return records
 
 
-def with_changes(current: Mapping[str, str], records: Iterable[ConfigRecord]) -> dict[str, str]:
+def with_changes(
+    current: Mapping[str, str], records: Iterable[ConfigRecord]
+) -> Stepwise[dict[str, str]]:
     configs = dict(current)
     for record in records:
+        yield None
         if record.value is None:
             configs.pop(record.name, None)
         else:
@@ -275,8 +298,9 @@ def check_shared_by_brokers(records: Iterable[ConfigRecord]) -> None:
             raise Refused(ErrorCode.INVALID_CONFIG, f"{SAME_FOR_ALL_BROKERS} {problem}.")
 
 
-def check_lengths(records: Iterable[ConfigRecord]) -> None:
+def check_lengths(records: Iterable[ConfigRecord]) -> Stepwise[None]:
     for record in records:
+        yield None
         if record.value is not None and len(record.value) > VALUE_LENGTH_MAX:
             raise Refused(
                 ErrorCode.INVALID_CONFIG,

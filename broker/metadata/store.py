@@ -30,6 +30,7 @@ from klamm.wire.errors import WireError
 from klamm.wire.messages.stored.metadata import (
     AbortTransactionRecord,
     BeginTransactionRecord,
+    ConfigRecord,
     EndTransactionRecord,
     RemoveTopicRecord,
     TopicRecord,
@@ -200,11 +201,18 @@ class MetadataStore:
         await steps.run(self._replay_made(made))
 
     def _replay_made(self, records: Iterable[Message]) -> Stepwise[None]:
+        """Others may have their turn between two topics, and between the configs of two resources:
+        nobody sees half of one."""
+        before: Message | None = None
         for record in records:
-            if isinstance(record, TopicRecord | RemoveTopicRecord):
-                # Others may have their turn between two topics: nobody sees half of one.
+            if isinstance(record, TopicRecord | RemoveTopicRecord) or (
+                isinstance(record, ConfigRecord)
+                and isinstance(before, ConfigRecord)
+                and record.resource_name != before.resource_name
+            ):
                 yield None
             self.image.replay(record)
+            before = record
 
 
 _TRANSACTION_RECORDS = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)

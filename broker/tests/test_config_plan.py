@@ -15,8 +15,10 @@ from klamm.broker.metadata.configs import (
     with_stored,
 )
 from klamm.broker.metadata.image import MetadataImage, ResourceType
+from klamm.broker.metadata.store import MetadataStore
 from klamm.broker.metadata.topics import RECORDS_PER_REQUEST_MAX, Refused
-from klamm.broker.steps import run_inline
+from klamm.log.memory_fs import MemoryFileSystem
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.stored.metadata import ConfigRecord, TopicRecord
 
@@ -222,3 +224,32 @@ def test_levels_are_neither_stored_nor_changed_by_a_decision() -> None:
         ErrorCode.INVALID_CONFIG
     ]
     assert plan.levels == {"root": "ERROR", "klamm.broker.broker": None}
+
+
+def test_a_refusal_holds_nothing_but_what_the_reply_says() -> None:
+    """There may be tens of thousands of them, and a traceback has all that its frames have."""
+    unknown = [setting(TOPIC, "topic", unknown="1"), setting(GROUP, "", unknown="1")]
+    for refused in run_inline(new_plan().decide(unknown)):
+        assert refused is not None
+        assert refused.message
+        assert refused.__traceback__ is refused.__context__ is None
+
+
+def test_others_have_their_turn_while_many_configs_of_one_resource_are_looked_at() -> None:
+    changes = [Change(f"custom.{number}", SET, "1") for number in range(49_000)]
+    steps = new_plan().decide([Alteration(TOPIC, "topic", changes)])
+    # Their form, the records, the lengths of those, and the configs as they will be.
+    assert sum(1 for _ in steps) > 4 * len(changes)
+
+
+def test_configs_of_many_resources_come_into_force_one_resource_at_a_step() -> None:
+    records = [
+        ConfigRecord(resource_type=GROUP, resource_name=f"{number}", name=name, value="1")
+        for number in range(100)
+        for name in ("a", "b")
+    ]
+    store = MetadataStore(MemoryFileSystem(), "/data")
+    for number, _ in enumerate(store._replay_made(records)):
+        assert store.image.resource_configs(GROUP, f"{number}") == {"a": "1", "b": "1"}
+        assert store.image.resource_configs(GROUP, f"{number + 1}") == {}
+    assert number == 98

@@ -74,6 +74,15 @@ async def test_one_that_waits_for_an_answer_is_not_idle() -> None:
 
 
 @in_virtual_time
+async def test_a_negative_idle_time_closes_nobody() -> None:
+    async with listening({"connections.max.idle.ms": "-1"}) as broker:
+        peer, connection = await broker.accept()
+        await trio.sleep(IDLE_S * 10)
+        assert broker.connections == {connection}
+        peer.close()
+
+
+@in_virtual_time
 async def test_the_idle_time_is_the_configured_one() -> None:
     async with listening({"connections.max.idle.ms": "1000"}) as broker:
         peer, connection = await broker.accept()

@@ -18,7 +18,7 @@ from klamm.broker.fetch_session import (
     SessionPartition,
     begin_fetch,
 )
-from klamm.broker.steps import run_inline
+from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.fetch import (
     FetchPartition,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import trio.testing
 
 from klamm.broker.flusher import Flusher
 from klamm.broker.reactor import Reactor
+from klamm.broker.sync_threads import Done
 from klamm.broker.testing import RunningBroker, running_broker
 from klamm.broker.tests.in_trio import in_trio
 from klamm.broker.tests.raw_client import (
@@ -29,6 +30,7 @@ from klamm.broker.tests.waiting import until
 from klamm.broker.tests.watched_fs import WatchedFileSystem
 from klamm.broker.timers import Timers
 from klamm.log.config import LogConfig
+from klamm.log.fs import OsFile, OsFileSystem
 from klamm.log.manager import LogManager
 from klamm.log.partition_log import PartitionLog
 from klamm.wire.messages.api_versions import ApiVersionsRequest
@@ -66,13 +68,19 @@ def must_not_halt(reason: str) -> None:
 
 @asynccontextmanager
 async def running_flusher(
-    threads_max: int = 1, halt: Callable[[str], None] = must_not_halt
+    threads_max: int = 1,
+    halt: Callable[[str], None] = must_not_halt,
+    *,
+    with_timers: bool = False,
 ) -> AsyncIterator[Flusher]:
     """A flusher with the reactor that it needs; leaving waits until nothing is under way."""
     reactor = Reactor()
-    flusher = Flusher(reactor, Timers(), threads_max, halt)
+    timers = Timers()
+    flusher = Flusher(reactor, timers, threads_max, halt)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(reactor.run)
+        if with_timers:
+            nursery.start_soon(timers.run)
         yield flusher
         await until_idle(flusher)
         nursery.cancel_scope.cancel()
@@ -220,6 +228,141 @@ async def test_many_waiters_let_others_have_their_turn(
             await trio.lowlevel.checkpoint()
     assert called == list(range(20))
     assert len(seen) > 10
+
+
+# --- rounds ---
+
+
+class Kernel:
+    """Takes orders and ends them when it is told."""
+
+    def __init__(self) -> None:
+        self.rounds: list[list[str]] = []
+        self._under_way: dict[str, Done] = {}
+
+    def submit(self, wanted: Sequence[tuple[OsFile, Done]]) -> int:
+        directories = [file.path.split("/")[-2] for file, _ in wanted]
+        self.rounds.append(directories)
+        self._under_way.update(zip(directories, (done for _, done in wanted), strict=True))
+        return len(wanted)
+
+    def end(self, *directories: str) -> None:
+        for directory in directories:
+            self._under_way.pop(directory)(None)
+
+    def close(self) -> None:
+        assert not self._under_way
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    made = Kernel()
+    monkeypatch.setattr("klamm.broker.flusher.open_kernel_syncs", lambda reactor: made)
+    return made
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Iterator[list[PartitionLog]]:
+    """Three on one disk, and one on another; each has something to sync, and nothing but that."""
+    managers = [
+        LogManager.open(OsFileSystem(), str(tmp_path / name), node_id=1) for name in ("one", "two")
+    ]
+    made = [
+        manager.open_partition("t", index, UUID(int=5), LogConfig(), now_ms=NOW_MS)
+        for manager, index in zip([managers[0]] * 3 + [managers[1]], range(4), strict=True)
+    ]
+    for log in made:
+        append(log)
+        log.flush()
+        append(log)
+    yield made
+    for manager in managers:
+        manager.abandon()
+
+
+async def until_rounds(kernel: Kernel, count: int) -> None:
+    with trio.fail_after(PATIENCE_S):
+        while len(kernel.rounds) < count:  # noqa: ASYNC110
+            await trio.sleep(0.001)
+
+
+@in_trio
+async def test_what_comes_during_a_round_is_synced_together_after_it(
+    logs: list[PartitionLog], kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klamm.broker.flusher.ROUND_S_MAX", 1_000.0)
+    one, two, three, _ = logs
+    async with running_flusher() as flusher:
+        called: list[str] = []
+        flusher.call_when_synced(one, lambda: called.append("one"))
+        flusher.call_when_synced(two, lambda: called.append("two"))
+        await until_rounds(kernel, 1)
+        flusher.call_when_synced(three, lambda: called.append("three"))
+        append(one)
+        flusher.call_when_synced(one, lambda: called.append("one again"))
+        kernel.end("t-0")
+        await trio.testing.wait_all_tasks_blocked()
+        # Its own sync has ended, and the round has not.
+        assert (called, len(kernel.rounds)) == (["one"], 1)
+        kernel.end("t-1")
+        await until_rounds(kernel, 2)
+        kernel.end("t-2", "t-0")
+    assert called == ["one", "two", "three", "one again"]
+    assert kernel.rounds == [["t-0", "t-1"], ["t-2", "t-0"]]
+
+
+@in_trio
+async def test_disks_do_not_wait_for_each_other(logs: list[PartitionLog], kernel: Kernel) -> None:
+    async with running_flusher() as flusher:
+        flusher.sync_soon(logs[0])
+        await until_rounds(kernel, 1)
+        flusher.sync_soon(logs[3])
+        await until_rounds(kernel, 2)
+        kernel.end("t-3", "t-0")
+    assert kernel.rounds == [["t-0"], ["t-3"]]
+
+
+@in_trio
+async def test_a_round_that_takes_long_holds_nobody_up(
+    logs: list[PartitionLog], kernel: Kernel
+) -> None:
+    one, two, _, _ = logs
+    async with running_flusher(with_timers=True) as flusher:
+        flusher.sync_soon(one)
+        await until_rounds(kernel, 1)
+        flusher.sync_soon(two)
+        append(one)
+        flusher.sync_soon(one)
+        await until_rounds(kernel, 2)
+        # The log itself waits: it has one sync at a time.
+        assert kernel.rounds == [["t-0"], ["t-1"]]
+        # The first round ends while the second is under way, which the third waits for.
+        kernel.end("t-0")
+        kernel.end("t-1")
+        await until_rounds(kernel, 3)
+        kernel.end("t-0")
+    assert kernel.rounds[2] == ["t-0"]
+    assert [log.recovery_point for log in (one, two)] == [3, 2]
+
+
+@in_trio
+async def test_no_round_waits_for_a_thread(
+    logs: list[PartitionLog], kernel: Kernel, log: PartitionLog, fs: WatchedFileSystem
+) -> None:
+    gate = fs.hold_syncs_of("topic")
+    append(log)
+    async with running_flusher() as flusher:
+        for each in (log, logs[0]):
+            flusher.sync_soon(each)
+        await until_rounds(kernel, 1)
+        kernel.end("t-0")
+        flusher.sync_soon(logs[1])
+        await until_rounds(kernel, 2)
+        kernel.end("t-1")
+        await trio.to_thread.run_sync(gate.wait_for_arrival)
+        gate.let_through()
+    assert kernel.rounds == [["t-0"], ["t-1"]]
+    assert log.recovery_point == 1
 
 
 # --- when a broker syncs ---

@@ -19,7 +19,8 @@ from klamm.broker.tests.raw_client import (
     produce_to,
 )
 from klamm.broker.tests.watched_fs import WatchedFileSystem
-from klamm.log.layout import CLEAN_SHUTDOWN_FILE
+from klamm.log.fs import system_boot_id
+from klamm.log.layout import BOOT_FILE, CLEAN_SHUTDOWN_FILE
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
@@ -62,6 +63,24 @@ def test_after_it_a_restart_serves_what_was_acknowledged(tmp_path: Path) -> None
         assert fetch_from(client, "topic").high_watermark in (1, 2)
         # A new leader epoch tells consumers to check what they have read.
         assert describe_topic(client, "topic").partitions[0].leader_epoch == 1
+
+
+def test_after_it_the_next_start_expects_what_a_crash_of_the_system_leaves(tmp_path: Path) -> None:
+    """After the error the kernel may drop what it could not write."""
+    fs = WatchedFileSystem()
+    with running_broker(tmp_path, fs=fs) as broker:
+        boot_file = broker.data_dir / BOOT_FILE
+        assert boot_file.read_text() == f"{system_boot_id()}\n"
+        broker.kill()
+        assert boot_file.read_text() == f"{system_boot_id()}\n"
+        broker.start()
+        with RawClient(broker) as client:
+            create_topic(client, "topic")
+            fs.fail_syncs_of("topic")
+            client.send(produce("topic"), version=PRODUCE_VERSION)
+            assert client.is_closed_by_peer()
+        assert_halted(broker, "sync of topic-0 failed")
+        assert boot_file.read_text() == ""
 
 
 def test_a_failed_sync_of_the_metadata_halts_before_the_topic_is_seen(tmp_path: Path) -> None:

@@ -162,3 +162,14 @@ def test_an_address_that_is_taken_is_refused_and_the_socket_closed() -> None:
             bind("127.0.0.1", first.getsockname()[1])
     finally:
         first.close()
+
+
+def test_localhost_is_what_most_clients_mean() -> None:
+    """IPv4 where there is both, as Java binds it."""
+    with bind("localhost", 0) as sock:
+        assert sock.getsockname()[0] == "127.0.0.1"
+
+
+def test_what_can_be_no_name() -> None:
+    with pytest.raises(OSError, match="not the name of a host"):
+        bind("a" * 64, 0)

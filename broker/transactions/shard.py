@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -49,8 +49,9 @@ class TransactionShard(CoordinatorShard):
 
     # --- the coordinator ---
 
-    def replay(self, record: CoordinatorRecord) -> None:
-        self.coordinator.replay(record)
+    def replay(self, records: Sequence[CoordinatorRecord]) -> None:
+        for record in records:
+            self.coordinator.replay(record)
 
     def on_loaded(self) -> None:
         self.coordinator.on_loaded()

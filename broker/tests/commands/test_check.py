@@ -126,6 +126,8 @@ def test_what_is_no_data_directory(
     assert output.out == ""
     assert output.err.startswith(f"klamm: {path}")
     assert output.err.count("\n") == 1
+    if what == "empty":
+        assert output.err.endswith("name what a broker has as its --data-dir or in log.dirs\n")
 
 
 def test_progress_of_a_long_check(

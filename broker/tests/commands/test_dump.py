@@ -258,6 +258,7 @@ def test_records_that_are_not_what_the_topic_holds(dump: Dump, topic: str) -> No
         ),
         ("meta.properties", b"#\nversion=1\nnode.id = 4\n", ["version=1", "node.id=4"]),
         (".kafka_cleanshutdown", b'{"version":0}', ['{"version":0}']),
+        (".klamm-boot", b"a-boot\ntopic-0\n", ["a-boot", "topic-0"]),
     ],
 )
 def test_other_files(dump: Dump, name: str, data: bytes, lines: list[str]) -> None:
@@ -329,14 +330,28 @@ def test_several_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.splitlines() == [f"file {path}" for path in paths]
 
 
-@pytest.mark.parametrize("name", ["nothing.log", "notes.txt"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("nothing.log", ": No such file or directory"),
+        ("nothing.txt", ": No such file or directory"),
+        ("notes.txt", ": its name is none of a data directory's files; a file is known by its own"),
+        ("topic-0", " is a directory; name files in it, such as "),
+    ],
+)
 def test_what_can_not_be_dumped(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if name == "notes.txt":
-        (tmp_path / name).touch()
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "topic-0").mkdir()
     assert main(["dump", str(tmp_path / name)]) == EXIT_USAGE
-    assert capsys.readouterr().err.startswith(f"klamm: {tmp_path / name}: ")
+    assert capsys.readouterr().err.startswith(f"klamm: {tmp_path / name}{says}")
+
+
+def test_the_lock_has_nothing_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".lock").touch()
+    assert main(["dump", str(tmp_path / ".lock")]) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_a_file_in_the_working_directory(

@@ -9,7 +9,7 @@ import pytest
 from klamm.broker.config import load
 from klamm.broker.handlers import describe_configs
 from klamm.broker.metadata.image import MetadataImage
-from klamm.broker.steps import run_inline
+from klamm.log.work import run_inline
 from klamm.wire.codec import encode
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.describe_configs import (

@@ -3,7 +3,7 @@
 import pytest
 
 from klamm.broker.config import Listener, ServerConfig, load
-from klamm.broker.config.listeners import parse_listener
+from klamm.broker.config.listeners import host_and_port, is_any_address, parse_listener
 from klamm.broker.tests.config.refusals import refusal
 
 PLAIN = "PLAINTEXT://127.0.0.1:9092"
@@ -127,6 +127,7 @@ def test_what_klamm_cannot_protect_it_does_not_open(protocol: str) -> None:
         ),
         ("PLAINTEXT://0.0.0.0:9092", {}, "clients cannot connect to 0.0.0.0; set advertised.list"),
         ("PLAINTEXT://[::]:9092", {}, "clients cannot connect to ::; set advertised.listeners=PL"),
+        ("PLAINTEXT://0:9092", {}, "clients cannot connect to 0; set advertised.listeners=PLAIN"),
         (
             PLAIN,
             {"advertised_listeners": "PLAINTEXT://0.0.0.0:9092"},
@@ -155,3 +156,26 @@ def test_listeners_that_cannot_be(listeners: str, others: dict[str, str], text: 
     answer = refused(listeners, **others)
     assert answer is not None
     assert answer.startswith(text)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "0", "0.0", "::", "0::0", "0:0:0:0:0:0:0:0"])
+def test_any_address_in_any_spelling(host: str) -> None:
+    assert is_any_address(host)
+
+
+@pytest.mark.parametrize("host", ["", "127.0.0.1", "::1", "localhost", "0.0.0.0.example", "[::]"])
+def test_one_address_or_name(host: str) -> None:
+    assert not is_any_address(host)
+
+
+@pytest.mark.parametrize(
+    ("host", "text"),
+    [
+        ("127.0.0.1", "127.0.0.1:1"),
+        ("::1", "[::1]:1"),
+        ("", ":1"),
+        ("fe80::1%lo", "[fe80::1%lo]:1"),
+    ],
+)
+def test_as_people_write_it(host: str, text: str) -> None:
+    assert host_and_port(host, 1) == text

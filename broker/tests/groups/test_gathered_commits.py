@@ -31,6 +31,10 @@ from klamm.wire.messages.offset_commit import OffsetCommitRequest
 BATCH_BYTES_MAX = 6000
 
 
+# A sweep that ends early would store them in several batches.
+pytestmark = pytest.mark.usefixtures("_long_turns")
+
+
 @pytest.fixture
 def client(broker: RunningBroker) -> Iterator[RawClient]:
     with RawClient(broker) as connected:
