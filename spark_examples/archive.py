@@ -92,8 +92,10 @@ def produce(bootstrap: str, topic: str, rows: Iterable[Row]) -> None:
 
 def check(spark: SparkSession, args: argparse.Namespace) -> str:
     """No offset is missing or there twice; and a restored topic is the original."""
+    done = committed_offsets(args.checkpoint)
+    require(bool(done), f"{args.checkpoint} has no batch")
     said = []
-    for topic, read in committed_offsets(args.checkpoint).items():
+    for topic, read in done.items():
         rows = archived(spark, args.archive, topic).select("partition", "offset").collect()
         kept = Counter((row.partition, row.offset) for row in rows)
         twice = [place for place, count in kept.items() if count > 1]

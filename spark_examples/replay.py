@@ -78,7 +78,9 @@ def check(spark: SparkSession, args: argparse.Namespace) -> str:
     """Same input, same answer: the old logic over exactly what the old query had read gives what it
     gave; and the new output, its cities put together, is what plain Python computes."""
     topic = f"{args.prefix}.{ENRICHED}"
-    cut = committed_offsets(args.old_checkpoint)[topic]
+    old = committed_offsets(args.old_checkpoint)
+    require(topic in old, f"{args.old_checkpoint} has no batch")
+    cut = old[topic]
     until = {topic: {str(partition): offset for partition, offset in cut.items()}}
     options = {"subscribe": topic, **args.options, "endingOffsets": json.dumps(until)}
     again = spark.read.format("kafka").options(startingOffsets="earliest", **options).load()

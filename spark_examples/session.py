@@ -10,13 +10,14 @@ from pyspark.sql import SparkSession
 
 from spark_examples.jars import connector_jars, require_java
 
-# For a laptop: two shuffle partitions instead of 200, no web page, times in UTC as in the events.
+# Times as in the events.
+CONF = {"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
+# For a laptop: two shuffle partitions instead of 200, no web page.
 LOCAL_CONF = {
+    **CONF,
     "spark.sql.shuffle.partitions": "2",
-    "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
-    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
@@ -40,19 +41,31 @@ def spark_session(
     builder = SparkSession.Builder().appName(name)
     settings = dict(conf or {})
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        settings = {"spark.sql.session.timeZone": "UTC", **settings}
+        settings = {**CONF, **settings}
         if master is not None:
             builder = builder.master(master)
     elif SparkSession.getActiveSession() is None:
         require_java()
-        # The workers must be this Python, which has the packages that the programs import.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        settings = {**LOCAL_CONF, **settings}
+        master = master or "local[2]"
+        settings = {**defaults(master), **settings}
+        if is_local(master):
+            # The workers must be this Python, which has the packages that the programs import.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if not {"spark.jars", "spark.jars.packages"}.intersection(settings):
             settings["spark.jars"] = ",".join(map(str, connector_jars()))
-        builder = builder.master(master or "local[2]")
+        builder = builder.master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def defaults(master: str) -> dict[str, str]:
+    """What holds unless the user says otherwise; a cluster decides most of it itself."""
+    return LOCAL_CONF if is_local(master) else CONF
+
+
+def is_local(master: str) -> bool:
+    """Whether Spark runs on this machine alone."""
+    return master.startswith("local")

@@ -7,10 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from compat_tests.clients.fixtures import Broker, make_topic, own_broker, topic_names
-from compat_tests.spark.connector import SMALL_QUERIES, Connector
+from compat_tests.spark.connector import SMALL_QUERIES, Connector, Read, Write
 from spark_examples.session import spark_session
 
 __all__ = ["make_topic", "own_broker", "topic_names"]
@@ -42,3 +43,25 @@ def kafka(spark: SparkSession, broker: Broker, tmp_path: Path) -> Iterator[Conne
     """The connector, pointed to the broker under test."""
     with closing(Connector(spark, broker.bootstrap, tmp_path / "checkpoint")) as connector:
         yield connector
+
+
+@pytest.fixture
+def transactional(kafka: Connector, topic_names: Iterator[str]) -> Producer:
+    """A producer that is ready for its first transaction."""
+    producer = Producer(
+        {"bootstrap.servers": kafka.bootstrap, "transactional.id": next(topic_names)}
+    )
+    producer.init_transactions(60)
+    return producer
+
+
+@pytest.fixture(params=["batch", "stream"])
+def read(request: pytest.FixtureRequest, kafka: Connector) -> Read:
+    """The source, for what it does alike in both: all rows, in the order of the log."""
+    return kafka.read if request.param == "batch" else kafka.drain
+
+
+@pytest.fixture(params=["batch", "stream"])
+def write(request: pytest.FixtureRequest, kafka: Connector) -> Write:
+    """The sink, for what it does alike in both."""
+    return kafka.save if request.param == "batch" else kafka.save_as_stream

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -16,6 +18,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from compat_tests.clients.librdkafka import ConfluentKafka
 from compat_tests.clients.model import DEFAULT_MODE, ProducerMode, Record
+
+DAY_0_MS = 1_767_225_600_000
+"""2026-01-01 in UTC."""
 
 WAIT_S_MAX = 90
 """Far above what any query here needs, also on a machine that has much else to do."""
@@ -34,8 +39,19 @@ FAILURES = (PySparkException, Py4JError)
 Trigger = Mapping[str, Any]
 """The arguments of DataStreamWriter.trigger."""
 
+AVAILABLE_NOW: Trigger = {"availableNow": True}
+EVERY_100_MS: Trigger = {"processingTime": "100 milliseconds"}
+
 Cell = tuple[int, int, str | None]
 """Partition, offset and value of a record."""
+
+
+class Read(Protocol):
+    def __call__(self, **options: object) -> list[Row]: ...
+
+
+class Write(Protocol):
+    def __call__(self, frame: DataFrame, **options: object) -> None: ...
 
 
 class Connector:
@@ -46,6 +62,7 @@ class Connector:
         self.bootstrap = bootstrap
         self.checkpoint = checkpoint
         self._queries: list[StreamingQuery] = []
+        self._numbers = itertools.count(1)
 
     def close(self) -> None:
         for query in self._queries:
@@ -84,10 +101,30 @@ class Connector:
 
     def available_now(self, **options: object) -> list[list[Cell]]:
         """Everything up to now, one list for each micro-batch that has records."""
+        return self._to_the_end(**options).filled()
+
+    def drain(self, **options: object) -> list[Row]:
+        """What `read` gives, by a new stream from the earliest offset to the end of the log."""
+        started = {"startingOffsets": "earliest", "checkpoint": self.new_checkpoint(), **options}
+        rows = [row for batch in self._to_the_end(**started).rows.values() for row in batch]
+        return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))
+
+    def _to_the_end(self, **options: object) -> Batches:
         batches = Batches()
-        query = self.collect(batches, trigger={"availableNow": True}, **options)
-        assert query.awaitTermination(WAIT_S_MAX), "AvailableNow does not end"
-        return batches.filled()
+        ended(self.collect(batches, trigger=AVAILABLE_NOW, **options))
+        return batches
+
+    def save_as_stream(self, frame: DataFrame, **options: object) -> None:
+        """What `save` does, by a stream: one batch of the rows, which lie in a file."""
+        checkpoint = self.new_checkpoint()
+        rows = str(checkpoint.with_suffix(".parquet"))
+        frame.coalesce(1).write.parquet(rows)
+        stream = self.spark.readStream.schema(frame.schema).parquet(rows)
+        writer = stream.writeStream.format("kafka").options(**self._options(options))
+        ended(self.start(writer, AVAILABLE_NOW, checkpoint))
+
+    def new_checkpoint(self) -> Path:
+        return self.checkpoint.with_name(f"{self.checkpoint.name}-{next(self._numbers)}")
 
     def collect(
         self,
@@ -122,6 +159,15 @@ class Connector:
         query = located.trigger(**trigger).start()
         self._queries.append(query)
         return query
+
+    @contextmanager
+    def setting(self, name: str, value: str) -> Iterator[None]:
+        """A setting of the session that holds for a while."""
+        self.spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            self.spark.conf.unset(name)
 
     def _options(self, options: Mapping[str, object]) -> dict[str, str]:
         written = {"kafka.bootstrap.servers": self.bootstrap}
@@ -175,10 +221,15 @@ def wait_until(done: Callable[[], bool], what: str, query: StreamingQuery | None
         time.sleep(0.05)
 
 
+def ended(query: StreamingQuery) -> None:
+    """Wait for the end of a query, which must come; raises what it has failed with."""
+    assert query.awaitTermination(WAIT_S_MAX), "the query goes on"
+
+
 def failure(query: StreamingQuery) -> str:
     """Why a query ended; it must end by itself, and with an error."""
     try:
-        ended = query.awaitTermination(WAIT_S_MAX)
+        ended(query)
     except StreamingQueryException as problem:
         return str(problem)
-    raise AssertionError("the query succeeded" if ended else "the query goes on")
+    raise AssertionError("the query succeeded")

@@ -41,7 +41,7 @@ class Shop:
         own = {
             "generate": ["--blocks", str(BLOCKS)],
             "changelog": ["--table", self.path("customers")],
-            "enrich": ["--table", self.path("customers"), "--maxOffsetsPerTrigger", "400"],
+            "enrich": ["--table", self.path("customers"), "--maxOffsetsPerTrigger", "150"],
             "revenue": ["--output", self.path("by-hour"), "--watermark", WATERMARK],
             "replay": [
                 *("--output", self.path("by-city"), "--watermark", WATERMARK),

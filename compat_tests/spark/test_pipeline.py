@@ -11,7 +11,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from confluent_kafka import TopicPartition
+from pyspark.sql import DataFrame, SparkSession
 
 from compat_tests.apache_kafka import tool
 from compat_tests.clients.fixtures import Broker, OwnBroker, unique_names
@@ -28,7 +29,7 @@ from compat_tests.spark.shop import (
     Shop,
 )
 from compat_tests.spark.victim import run_and_die
-from spark_examples import pipeline, revenue
+from spark_examples import changelog, lag, pipeline, revenue
 from spark_examples.checkpoint import committed_batch, committed_offsets
 
 
@@ -56,7 +57,7 @@ def enriched_shop(shop_with_customers: Shop) -> Shop:
 def selling_shop(enriched_shop: Shop) -> Shop:
     """With its revenue, by a query that was killed between commit and checkpoint."""
     arguments = [*enriched_shop.arguments(REVENUE), "--maxOffsetsPerTrigger", "300"]
-    run_and_die("revenue", "publish", 2, "after", arguments)
+    run_and_die("revenue", "publish", 2, arguments)
     enriched_shop.run(REVENUE, "--maxOffsetsPerTrigger", "300")
     return enriched_shop
 
@@ -71,11 +72,11 @@ def test_changelog(shop_with_customers: Shop) -> None:
     shop_with_customers.check(CHANGELOG)
 
 
-def test_changelog_of_a_query_that_is_killed_at_any_batch(shop: Shop, tmp_path: Path) -> None:
+def test_changelog_of_a_query_that_is_killed(shop: Shop, tmp_path: Path) -> None:
     """Between sink and checkpoint, where a batch is done and must be done again."""
     other = Shop(shop.bootstrap, shop.prefix, tmp_path)
     limited = [*other.arguments(CHANGELOG), "--maxOffsetsPerTrigger", "300"]
-    run_and_die("changelog", "upsert", 2, "after", limited)
+    run_and_die("changelog", "upsert", 2, limited)
     checkpoint = tmp_path / "changelog"
     assert committed_batch(checkpoint) == 0
     other.check(CHANGELOG)
@@ -85,6 +86,41 @@ def test_changelog_of_a_query_that_is_killed_at_any_batch(shop: Shop, tmp_path: 
     newest = max((tmp_path / "customers").glob("version=*"))
     shutil.rmtree(newest)
     other.check_fails(CHANGELOG)
+
+
+def test_changelog_of_a_query_that_is_killed_at_any_batch(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before and after the first, the second and the last batch is written.
+
+    What outlives SIGKILL are the files, as they are at that moment: they are copied while one query
+    goes on, and other queries go on from the copies. So no JVM has to die for each of them.
+    """
+    whole = Shop(shop.bootstrap, shop.prefix, tmp_path / "whole")
+    moments: list[Path] = []
+
+    def keep_the_files(when: str) -> None:
+        moments.append(tmp_path / f"{when}-{len(moments) // 2}")
+        shutil.copytree(whole.folder, moments[-1])
+
+    upsert = changelog.upsert
+
+    def watched(changes: DataFrame, table: Path, version: int) -> None:
+        keep_the_files("before")
+        upsert(changes, table, version)
+        keep_the_files("after")
+
+    monkeypatch.setattr(changelog, "upsert", watched)
+    whole.run(CHANGELOG, "--maxOffsetsPerTrigger", "300")
+    monkeypatch.undo()
+    batches = len(moments) // 2
+    assert batches > 2
+    assert committed_batch(whole.folder / "changelog") == batches - 1
+    for moment in (*moments[:4], *moments[-2:]):
+        done, when = int(moment.name.rpartition("-")[2]), moment.name.partition("-")[0]
+        assert committed_batch(moment / "changelog") == (done - 1 if done else None)
+        assert (done in changelog.versions(moment / "customers")) == (when == "after")
+        Shop(shop.bootstrap, shop.prefix, moment).run_and_check(CHANGELOG)
 
 
 def test_enrich(enriched_shop: Shop) -> None:
@@ -107,6 +143,23 @@ def test_lag(enriched_shop: Shop) -> None:
         for topic, partitions in read.items()
         for partition, offset in partitions.items()
     }, shown.stdout + shown.stderr
+
+
+def test_lag_of_a_query_that_ran_without_the_listener(
+    enriched_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program commits what the listener would have; what else a group may say is found."""
+    group = enriched_shop.topic("late")
+    arguments = ("--checkpointLocation", enriched_shop.path("enrich"), "--group", group)
+    monkeypatch.setattr(lag, "CHECK_S_MAX", 0.0)
+    enriched_shop.check_fails(LAG, *arguments)
+    enriched_shop.run_and_check(LAG, *arguments)
+    read = committed_offsets(enriched_shop.folder / "enrich")[enriched_shop.topic("orders")]
+    wrong = TopicPartition(enriched_shop.topic("orders"), 0, read[0] - 1)
+    consumer = lag.group_consumer(enriched_shop.bootstrap, group)
+    consumer.commit(offsets=[wrong], asynchronous=False)
+    consumer.close()
+    enriched_shop.check_fails(LAG, *arguments)
 
 
 def test_revenue(selling_shop: Shop) -> None:

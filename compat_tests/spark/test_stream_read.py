@@ -1,4 +1,4 @@
-"""The source in streams: triggers, rate limits, starts, checkpoints, and topics that grow."""
+"""What only streams have: checkpoints, rate limits, and topics that grow under them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from confluent_kafka.cimpl import NewPartitions
 from pyspark.sql import DataFrame
 
 from compat_tests.clients.fixtures import MakeTopic, create_topic
-from compat_tests.clients.model import Record
-from compat_tests.spark.connector import Batches, Connector, numbered, texts, wait_until
-from spark_examples.checkpoint import committed_offsets
-
-EVERY_100_MS = {"processingTime": "100 milliseconds"}
+from compat_tests.spark.connector import (
+    AVAILABLE_NOW,
+    EVERY_100_MS,
+    Batches,
+    Connector,
+    ended,
+    numbered,
+    texts,
+    wait_until,
+)
 
 
 def test_available_now_goes_on_where_the_checkpoint_is(
@@ -39,14 +44,12 @@ def test_available_now_goes_on_where_the_checkpoint_is(
 def test_where_a_new_stream_starts(kafka: Connector, make_topic: MakeTopic, tmp_path: Path) -> None:
     """startingOffsets hold for a new query only; then its checkpoint decides."""
     topic = make_topic()
-    kafka.produce(topic, [Record(f"{n}".encode(), timestamp_ms=1000 + n) for n in range(10)])
+    kafka.produce(topic, texts("a", 10))
     starts: list[tuple[dict[str, object], int]] = [
         ({"startingOffsets": "latest"}, 10),
         ({"startingOffsets": {topic: {"0": 7}}}, 7),
-        ({"startingTimestamp": 1004}, 4),
-        ({"startingOffsetsByTimestamp": {topic: {"0": 1009}}}, 9),
     ]
-    everything = numbered([str(n) for n in range(10)])
+    everything = numbered(texts("a", 10))
     for number, (options, first) in enumerate(starts):
         checkpoint = tmp_path / f"checkpoint-{number}"
         (batch,) = kafka.available_now(subscribe=topic, checkpoint=checkpoint, **options) or [[]]
@@ -71,8 +74,7 @@ def test_a_stream_is_split_into_more_tasks(
         tasks.append(frame.rdd.getNumPartitions())
 
     stream = kafka.stream(subscribe=topic, startingOffsets="earliest", **{name: number})
-    query = kafka.start(stream.writeStream.foreachBatch(count), {"availableNow": True})
-    assert query.awaitTermination(60)
+    ended(kafka.start(stream.writeStream.foreachBatch(count), AVAILABLE_NOW))
     assert tasks == [4]
 
 
@@ -104,6 +106,23 @@ def idle_triggers(progress: object) -> int:
     return sum(1 for one in progress if one["numInputRows"] == 0)
 
 
+def test_max_trigger_delay_ends_the_wait(kafka: Connector, make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    kafka.produce(topic, ["a"])
+    batches = Batches()
+    query = kafka.collect(
+        batches,
+        trigger=EVERY_100_MS,
+        subscribe=topic,
+        startingOffsets="earliest",
+        minOffsetsPerTrigger=1000,
+        maxTriggerDelay="1s",
+    )
+    wait_until(lambda: len(batches.all()) == 1, "the first batch", query)
+    kafka.produce(topic, ["b"])
+    wait_until(lambda: len(batches.all()) == 2, "the batch that is too small", query)
+
+
 def test_new_partitions_and_new_topics_are_found(
     kafka: Connector, topic_names: Iterator[str]
 ) -> None:
@@ -133,50 +152,3 @@ def test_new_partitions_and_new_topics_are_found(
         (0, 1, "known partition"),
         (1, 0, "new partition"),
     ]
-
-
-def test_the_old_way_to_fetch_offsets(kafka: Connector, make_topic: MakeTopic) -> None:
-    """With this setting the driver is a consumer in a group of its own, not an admin client."""
-    topic = make_topic(2)
-    for partition in (0, 1):
-        kafka.produce(topic, texts("a", 10), partition)
-    setting = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
-    kafka.spark.conf.set(setting, "true")
-    try:
-        (batch,) = kafka.available_now(subscribe=topic, startingOffsets="earliest")
-    finally:
-        kafka.spark.conf.unset(setting)
-    assert batch == [cell for p in (0, 1) for cell in numbered(texts("a", 10), p)]
-
-
-@pytest.mark.parametrize(
-    ("trigger", "mode"),
-    [
-        (EVERY_100_MS, "append"),
-        ({"continuous": "1 second"}, "append"),
-        ({"realTime": "2 seconds"}, "update"),
-    ],
-    ids=["processing time", "continuous", "real time"],
-)
-def test_a_live_stream_from_topic_to_topic(
-    kafka: Connector, make_topic: MakeTopic, trigger: dict[str, object], mode: str
-) -> None:
-    """Records that come while the query runs leave it again, and a restart repeats none."""
-    source, target = make_topic(), make_topic()
-    kafka.produce(source, texts("a", 10))
-
-    def run(first: list[str], count: int) -> None:
-        stream = kafka.stream(subscribe=source, startingOffsets="earliest")
-        query = kafka.copy(
-            stream.selectExpr("key", "value"), trigger=trigger, output_mode=mode, topic=target
-        )
-        kafka.produce(source, first)
-        # A batch or epoch that is done but not committed would be repeated.
-        read = {source: {0: count}}
-        wait_until(lambda: committed_offsets(kafka.checkpoint) == read, f"{count} records", query)
-        query.stop()
-
-    run(texts("b", 10), 20)
-    run(texts("c", 10), 30)
-    values = texts("a", 10) + texts("b", 10) + texts("c", 10)
-    assert kafka.values(subscribe=target) == numbered(values)

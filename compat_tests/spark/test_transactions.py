@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from confluent_kafka import Producer
 
 from compat_tests.clients.fixtures import MakeTopic
-from compat_tests.spark.connector import Batches, Connector, wait_until
-
-COMMITTED = {"kafka__isolation__level": "read_committed"}
-
-
-@pytest.fixture
-def transactional(kafka: Connector, topic_names: Iterator[str]) -> Producer:
-    producer = Producer(
-        {"bootstrap.servers": kafka.bootstrap, "transactional.id": next(topic_names)}
-    )
-    producer.init_transactions(60)
-    return producer
-
-
-def write(producer: Producer, topic: str, *values: str) -> None:
-    producer.begin_transaction()
-    for value in values:
-        producer.produce(topic, value, partition=0)
-    producer.flush(60)
+from compat_tests.spark.connector import EVERY_100_MS, Batches, Connector, wait_until
+from compat_tests.spark.transactions import COMMITTED, write
 
 
 def seen(kafka: Connector, topic: str, **options: object) -> list[str | None]:
@@ -77,7 +57,7 @@ def test_a_stream_waits_for_the_end_of_a_transaction(
     batches = Batches()
     query = kafka.collect(
         batches,
-        trigger={"processingTime": "100 milliseconds"},
+        trigger=EVERY_100_MS,
         subscribe=topic,
         startingOffsets="earliest",
         **COMMITTED,

@@ -1,8 +1,7 @@
 """Runs a program of spark_examples and kills it, its JVM and all, at a chosen call of a function.
 
-`python -m compat_tests.spark.victim changelog upsert 2 after ...` dies by SIGKILL right after the
-second call of `changelog.upsert`: what the function wrote is there, and the checkpoint does not
-know yet. `before` dies when the function is called.
+`python -m compat_tests.spark.victim changelog upsert 2 ...` dies by SIGKILL right after the second
+call of `changelog.upsert`: what the function wrote is there, and the checkpoint does not know yet.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from compat_tests.spark.connector import SMALL_QUERIES
 VICTIM_TIMEOUT_S = 280
 
 
-def main(stage: str, function: str, call: str, when: str, *argv: str) -> None:
+def main(stage: str, function: str, call: str, *argv: str) -> None:
     module = importlib.import_module(f"spark_examples.{stage}")
     original = getattr(module, function)
     left = int(call)
@@ -28,8 +27,6 @@ def main(stage: str, function: str, call: str, when: str, *argv: str) -> None:
     def deadly(*args: Any) -> None:
         nonlocal left
         left -= 1
-        if left == 0 and when == "before":
-            os.killpg(0, signal.SIGKILL)
         original(*args)
         if left == 0:
             os.killpg(0, signal.SIGKILL)
@@ -38,9 +35,9 @@ def main(stage: str, function: str, call: str, when: str, *argv: str) -> None:
     module.main(argv)
 
 
-def run_and_die(stage: str, function: str, call: int, when: str, argv: Sequence[str]) -> None:
+def run_and_die(stage: str, function: str, call: int, argv: Sequence[str]) -> None:
     """Start the victim in a process group of its own, and see it die."""
-    command = [sys.executable, "-m", "compat_tests.spark.victim", stage, function, str(call), when]
+    command = [sys.executable, "-m", "compat_tests.spark.victim", stage, function, str(call)]
     conf = [f"--conf={key}={value}" for key, value in SMALL_QUERIES.items()]
     process = subprocess.Popen(
         [*command, *argv, *conf],
