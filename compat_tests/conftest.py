@@ -12,23 +12,28 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.apache_kafka import ApacheKafka, MissingRequirementError, jars
+from compat_tests.apache_kafka import ApacheKafka, MissingRequirementError, jars, small_kafka
 from compat_tests.klamm_process import KlammProcess
 
 # `kafka_jars` is seen behind every fixture that names it; the others ask for it when they run.
 _FIXTURES_WITH_JARS = {"kafka_jars", "broker", "client_named", "own_broker"}
 
 
-# The settings with which groups are compared. Without them Kafka gathers members for three seconds
-# and assigns once in a second; the bound allows short sessions.
-GROUP_PROPERTIES = {
+# The settings of the brokers that are compared. Without those of groups Kafka gathers members for
+# three seconds and assigns once in a second; the bound allows short sessions.
+COMPARED_PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.assignment.interval.ms": "0",
     "group.min.session.timeout.ms": "500",
+    # Other tests may come in between for longer than the ten minutes that Kafka allows.
+    "connections.max.idle.ms": "3600000",
 }
 # Kafka's alone, and hidden: it assigns in the background, so that nobody can say with which of two
 # heartbeats an assignment comes.
-KAFKA_GROUP_PROPERTIES = {**GROUP_PROPERTIES, "group.consumer.assignor.offload.enable": "false"}
+KAFKA_COMPARED_PROPERTIES = {
+    **COMPARED_PROPERTIES,
+    "group.consumer.assignor.offload.enable": "false",
+}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -65,7 +70,7 @@ def apache_kafka(
 ) -> Iterator[ApacheKafka]:
     """Apache Kafka with its stock settings, except that groups wait for nothing."""
     data_dir = tmp_path_factory.mktemp("apache-kafka") / "data"
-    with ApacheKafka(data_dir, heap="512M", properties=KAFKA_GROUP_PROPERTIES) as kafka:
+    with small_kafka(data_dir, properties=KAFKA_COMPARED_PROPERTIES) as kafka:
         yield kafka
         # Its thousands of partitions take it a minute to close, and nobody looks at them again.
         kafka.kill()

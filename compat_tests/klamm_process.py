@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-READY_TIMEOUT_S = 30
+# Far above what a quiet machine takes, which is under a second.
+READY_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 30
 
 _LISTENING = re.compile(rb"^klamm listening on (\S+):(\d+)$")
@@ -51,6 +52,7 @@ class KlammProcess:
         self.environment = dict(environment or {})
         self.options = tuple(options)
         self.ready_s = 0.0
+        self.host = ""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -69,7 +71,7 @@ class KlammProcess:
 
     def command(self) -> list[str]:
         settings = [f"--set={key}={value}" for key, value in self.properties.items()]
-        # The option would win over the setting.
+        # Both together are refused.
         directory = () if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))
         return [
             *(sys.executable, "-m", "klamm.broker", "serve", "--listen", self.bootstrap),
@@ -91,7 +93,7 @@ class KlammProcess:
                 stderr=output,
             )
         try:
-            self.port = self._read_port()
+            self.host, self.port = self._read_address()
         except BaseException:
             self.kill()
             raise
@@ -164,7 +166,7 @@ class KlammProcess:
     ) -> None:
         self.stop()
 
-    def _read_port(self) -> int:
+    def _read_address(self) -> tuple[str, int]:
         """Wait for the one line on standard output that says where klamm listens."""
         assert self._process is not None
         assert self._process.stdout is not None
@@ -183,7 +185,7 @@ class KlammProcess:
         match = _LISTENING.match(line.rstrip(b"\r\n"))
         if match is None:
             raise KlammProcessError(self._with_output(f"unexpected first line {line!r}"))
-        return int(match[2])
+        return match[1].decode(), int(match[2])
 
     def _with_output(self, problem: str) -> str:
         tail = self.output_path.read_text(errors="replace")[-2000:]

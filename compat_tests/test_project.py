@@ -113,7 +113,7 @@ def test_make_lists_its_commands() -> None:
     listed = [line.split()[1] for line in menu.splitlines()]
     assert listed == [
         *("help", "serve", "test", "check", "unit"),
-        *("bench", "bench-disk", "bench-spark", "micro"),
+        *("bench", "bench-producers", "bench-disk", "bench-growth", "bench-spark", "micro"),
         *("long", "churn", "chaos", "pipeline", "clean"),
     ]
 

@@ -8,6 +8,7 @@ ones read what earlier ones wrote.
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ PAGES = [
 EXAMPLE_TIMEOUT_S = 60
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Also where a line ends in the middle of it.
+_ARGS = re.compile(r'`make\s+([a-z-]+)\s+ARGS="([^"`]*)"`')
 _LINK = re.compile(r"\]\(([^)#]+)")
 
 
@@ -97,6 +100,58 @@ def test_commands_exist() -> None:
     named |= set(re.findall(r"`make ([a-z]+)", README))
     assert {"serve", "test"} <= named
     assert named <= known
+
+
+def printed_by_make(target: str, arguments: str) -> list[str]:
+    """The command that `make` would run, as its words."""
+    dry_run = ["make", "--dry-run", "--no-print-directory", "-C", str(REPOSITORY), target]
+    done = subprocess.run(
+        [*dry_run, f"ARGS={arguments}"],
+        capture_output=True,
+        text=True,
+        timeout=EXAMPLE_TIMEOUT_S,
+        check=True,
+    )
+    # Before it may stand how the environment is made.
+    return shlex.split(done.stdout.splitlines()[-1])
+
+
+def test_options_that_are_passed_on_serve(tmp_path: Path) -> None:
+    """Each `make serve ARGS="..."` of a page starts a broker, with a port and folder of ours."""
+    texts = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = sorted({options for target, options in _ARGS.findall(texts) if target == "serve"})
+    assert named, "the README shows how options are passed on"
+    for number, options in enumerate(named):
+        program, *words = printed_by_make("serve", options)
+        assert program.endswith("/klamm")
+        with AsWritten(tmp_path / str(number), words) as klamm:
+            assert klamm.port > 0
+
+
+class AsWritten(KlammProcess):
+    """A broker with the options of a page."""
+
+    def __init__(self, data_dir: Path, words: list[str]) -> None:
+        super().__init__(data_dir)
+        ours = {"data": str(data_dir)}
+        self._words = [ours.get(word, word.replace(":9092", ":0")) for word in words]
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "klamm.broker", *self._words]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ("", ["--data-dir", "data"]),
+        ("--verbose", ["--data-dir", "data", "--verbose"]),
+        ("--data-dir elsewhere", ["--data-dir", "elsewhere"]),
+        ("--set log.dirs=a,b", ["--set", "log.dirs=a,b"]),
+        ("--config server.properties", ["--config", "server.properties"]),
+    ],
+)
+def test_the_folder_of_make_serve_gives_way(arguments: str, options: list[str]) -> None:
+    assert printed_by_make("serve", arguments)[1:] == ["serve", *options]
 
 
 def test_folder_map_is_the_tree() -> None:

@@ -1,7 +1,7 @@
 """Apache Kafka from its Maven artifacts: its jars, one running node, its command line tools."""
 
 from compat_tests.apache_kafka.jars import KAFKA_VERSION, MissingRequirementError, jars
-from compat_tests.apache_kafka.server import ApacheKafka, ApacheKafkaError
+from compat_tests.apache_kafka.server import ApacheKafka, ApacheKafkaError, small_kafka
 from compat_tests.apache_kafka.tools import TOOLS, tool, tool_command
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "ApacheKafkaError",
     "MissingRequirementError",
     "jars",
+    "small_kafka",
     "tool",
     "tool_command",
 ]

@@ -206,6 +206,20 @@ class ApacheKafka:
         raise ApacheKafkaError(f"not ready after {READY_TIMEOUT_S} s; see {self.output_path}")
 
 
+def small_kafka(
+    data_dir: Path, *, port: int = 0, properties: Mapping[str, str] | None = None
+) -> ApacheKafka:
+    """A node for tests: with little memory, and for a life of minutes.
+
+    Java compiles once and simply: the better code of its second compiler costs more than it saves
+    in that time. A benchmark wants it.
+    """
+    options = ("-XX:TieredStopAtLevel=1",)
+    return ApacheKafka(
+        data_dir, port=port, properties=properties, heap="512M", java_options=options
+    )
+
+
 def _lists_a_broker(port: int) -> bool:
     """Whether Metadata names a broker: then it is registered and no longer fenced.
 

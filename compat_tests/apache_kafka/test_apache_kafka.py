@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.apache_kafka import ApacheKafka, MissingRequirementError, jars, tool
+from compat_tests.apache_kafka import MissingRequirementError, jars, small_kafka, tool
 
 
 def test_a_killed_node_starts_again_on_its_directory_and_port(
     kafka_jars: Path, tmp_path: Path
 ) -> None:
-    kafka = ApacheKafka(tmp_path / "data", heap="512M")
+    kafka = small_kafka(tmp_path / "data")
     with kafka:
         bootstrap = kafka.bootstrap
         created = tool(

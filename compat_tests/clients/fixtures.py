@@ -16,8 +16,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compat_tests.apache_kafka import ApacheKafka
+from compat_tests.apache_kafka import ApacheKafka, small_kafka
 from compat_tests.clients import raw
+from compat_tests.clients.aio import AioKafka
 from compat_tests.clients.java_client import JavaClient, JavaProcess
 from compat_tests.clients.kafka_python import KafkaPython
 from compat_tests.clients.kcat import Kcat
@@ -46,7 +47,7 @@ __all__ = [
 # run for some minutes would delete such records under the test.
 KEPT_FOR_EVER = {"retention.ms": "-1"}
 
-CLIENT_NAMES = ("confluent-kafka", "kafka-python", "kcat", "java")
+CLIENT_NAMES = ("confluent-kafka", "kafka-python", "aiokafka", "kcat", "java")
 
 Broker = ApacheKafka | KlammProcess
 ClientNamed = Callable[[str], Client]
@@ -83,7 +84,7 @@ def client_named(request: pytest.FixtureRequest) -> ClientNamed:
     def find(name: str) -> Client:
         if name == "java":
             return JavaClient(request.getfixturevalue("java_process"))
-        clients: tuple[Client, ...] = (ConfluentKafka(), KafkaPython(), Kcat())
+        clients: tuple[Client, ...] = (ConfluentKafka(), KafkaPython(), AioKafka(), Kcat())
         return next(client for client in clients if client.name == name)
 
     return find
@@ -139,7 +140,7 @@ def own_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OwnBr
         data_dir = tmp_path / f"broker-{len(made)}"
         if on_apache_kafka():
             request.getfixturevalue("kafka_jars")
-            made.append(ApacheKafka(data_dir, heap="512M", properties=properties))
+            made.append(small_kafka(data_dir, properties=properties))
         else:
             made.append(KlammProcess(data_dir, properties=properties))
         return made[-1]

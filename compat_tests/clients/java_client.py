@@ -98,10 +98,14 @@ class JavaProcess:
         try:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.kill()
         self._reader.join(30)
         self._process.stdout.close()
+
+    def kill(self) -> None:
+        """End the process like a crash would: SIGKILL. It is still to be closed."""
+        self._process.kill()
+        self._process.wait()
 
     def __enter__(self) -> JavaProcess:
         return self

@@ -30,15 +30,20 @@ KEY_END = "\x1f"
 TIMESTAMP_TYPES = {"create": TimestampType.CREATE, "logappend": TimestampType.LOG_APPEND}
 
 
-def kcat(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run kcat to its end; the caller judges its exit code."""
+def kcat_program() -> str:
+    """Where kcat is."""
     program = shutil.which("kcat")
     if program is None:
         raise MissingRequirementError(
             "kcat is needed, and there is no `kcat` on the PATH. On Debian: apt-get install kcat"
         )
+    return program
+
+
+def kcat(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run kcat to its end; the caller judges its exit code."""
     return subprocess.run(
-        [program, *arguments],
+        [kcat_program(), *arguments],
         input=stdin,
         capture_output=True,
         timeout=DELIVERY_TIMEOUT_S * 2,

@@ -20,6 +20,10 @@ READ_COMMITTED = "read_committed"
 DELIVERY_TIMEOUT_S = 30.0
 """How long a driver waits for messages; far above what any working broker needs."""
 
+OUTAGE_TIMEOUT_MS = 90_000
+"""How long a client tries a record again; far above the time for which a test takes the broker
+away."""
+
 
 class TimestampType(enum.Enum):
     """Who wrote the timestamp of a record."""

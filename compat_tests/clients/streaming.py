@@ -14,22 +14,24 @@ from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from compat_tests.clients import java_client, kafka_python, librdkafka
+from compat_tests.clients import (
+    java_client,
+    kafka_python,
+    librdkafka,
+    streaming_aio,
+    streaming_kcat,
+)
 from compat_tests.clients.java_client import JavaError, JavaProcess
-from compat_tests.clients.model import ProducerMode
+from compat_tests.clients.model import OUTAGE_TIMEOUT_MS, ProducerMode
 from compat_tests.history.recorder import History, Kind
 
-# Clients whose producers and consumers live on while the broker is away. kcat is librdkafka again,
-# in a process that ends with its input.
-STREAMING_CLIENTS = ("confluent-kafka", "kafka-python", "java")
+# Clients whose producers and consumers live on while the broker is away.
+STREAMING_CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka", "kcat", "java")
 
 PAUSE_S = 0.002
 """Between two sends; a few records share a batch, and many batches are under way in a second."""
 
 STOP_TIMEOUT_S = 60.0
-
-# Far above the time for which a test takes the broker away.
-DELIVERY_TIMEOUT_MS = 90_000
 
 
 class _Thread:
@@ -80,7 +82,7 @@ def producing(
             history,
             op="stream",
             config=java_client.producer_settings(bootstrap, mode)
-            | {"linger.ms": "2", "delivery.timeout.ms": str(DELIVERY_TIMEOUT_MS)}
+            | {"linger.ms": "2", "delivery.timeout.ms": str(OUTAGE_TIMEOUT_MS)}
             | (settings or {}),
             topic=topic,
             partition=0,
@@ -88,7 +90,7 @@ def producing(
             pause_us=int(pause_s * 1_000_000),
         )
     else:
-        send = _stream_librdkafka if client == "confluent-kafka" else _stream_kafka_python
+        send = _SENDERS[client]
         running = _Thread(
             history,
             lambda stopping: send(
@@ -125,7 +127,7 @@ def following(
             java(), history, op="follow", config=config, topic=topic, partition=0, start=0
         )
     else:
-        follow = _follow_librdkafka if client == "confluent-kafka" else _follow_kafka_python
+        follow = _FOLLOWERS[client]
         running = _Thread(
             history, lambda stopping: follow(bootstrap, topic, history, more, stopping)
         )
@@ -147,7 +149,7 @@ def _stream_librdkafka(
 ) -> None:
     producer = Producer(
         librdkafka.producer_settings(bootstrap, mode)
-        | {"linger.ms": 2, "message.timeout.ms": DELIVERY_TIMEOUT_MS}
+        | {"linger.ms": 2, "message.timeout.ms": OUTAGE_TIMEOUT_MS}
         | more
     )
 
@@ -182,9 +184,9 @@ def _stream_kafka_python(
     stopping: threading.Event,
 ) -> None:
     settings = kafka_python.producer_settings(bootstrap, mode) | more
-    settings |= {"linger_ms": 2, "delivery_timeout_ms": DELIVERY_TIMEOUT_MS}
+    settings |= {"linger_ms": 2, "delivery_timeout_ms": OUTAGE_TIMEOUT_MS}
     # While the broker is away, send() itself waits for metadata or room.
-    settings |= {"max_block_ms": DELIVERY_TIMEOUT_MS}
+    settings |= {"max_block_ms": OUTAGE_TIMEOUT_MS}
     producer = kafka_python.KafkaProducer(**settings)
     number = 0
     while not stopping.is_set():
@@ -257,6 +259,20 @@ def _follow_kafka_python(
                     history.add("poll", message.value.decode(), message.offset)
     finally:
         consumer.close()
+
+
+_SENDERS = {
+    "confluent-kafka": _stream_librdkafka,
+    "kafka-python": _stream_kafka_python,
+    "aiokafka": streaming_aio.stream,
+    "kcat": streaming_kcat.stream,
+}
+_FOLLOWERS = {
+    "confluent-kafka": _follow_librdkafka,
+    "kafka-python": _follow_kafka_python,
+    "aiokafka": streaming_aio.follow,
+    "kcat": streaming_kcat.follow,
+}
 
 
 class _JavaCommand:

@@ -56,14 +56,23 @@ def records_of(producer: str) -> list[Record]:
     return [
         dataclasses.replace(record, timestamp_ms=FIRST_TIMESTAMP_MS + number * 1_000)
         for number, record in enumerate(RECORDS)
-        if producer != "kafka-python" or kafka_python_can_send(record)
+        if producer not in REFUSED_BY or not REFUSED_BY[producer](record)
     ]
 
 
-def kafka_python_can_send(record: Record) -> bool:
-    """Its producer refuses a record of nothing and null header values; it reads both."""
-    something = record.key is not None or record.value is not None
-    return something and all(value is not None for _, value in record.headers)
+def is_of_nothing(record: Record) -> bool:
+    return record.key is None and record.value is None
+
+
+def has_null_header(record: Record) -> bool:
+    return any(value is None for _, value in record.headers)
+
+
+# What a library's producer refuses by itself; its consumer reads all of it.
+REFUSED_BY: dict[str, Callable[[Record], bool]] = {
+    "kafka-python": lambda record: is_of_nothing(record) or has_null_header(record),
+    "aiokafka": is_of_nothing,
+}
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def test_one_consumer_reads_all_partitions(
         assert own == list(range(len(own)))
 
 
-@pytest.mark.parametrize("producer", ["confluent-kafka", "kafka-python", "java"])
+@pytest.mark.parametrize("producer", ["confluent-kafka", "kafka-python", "aiokafka", "java"])
 def test_records_go_to_the_partition_that_was_named(
     broker: Broker, make_topic: MakeTopic, client_named: ClientNamed, producer: str
 ) -> None:

@@ -15,14 +15,15 @@ from compat_tests.clients.fixtures import Broker, OwnBroker, create_topic, on_ap
 from compat_tests.clients.java_client import JavaProcess
 from compat_tests.clients.librdkafka import ConfluentKafka
 from compat_tests.clients.model import Client, ProducerMode, Record
-from compat_tests.clients.streaming import STREAMING_CLIENTS, following, producing
+from compat_tests.clients.streaming import following, producing
 from compat_tests.clients.test_restart import read_all
 from compat_tests.history.recorder import History
 
 LATEST = -1
 PATIENCE_S = 0.5
 
-# Each library has its own name for "begin again at the start".
+# Each library has its own name for "begin again at the start". kcat is librdkafka again, and does
+# not say which of its records was refused by the old topic.
 RESET_TO_EARLIEST = {
     "confluent-kafka": {"auto.offset.reset": "earliest"},
     "kafka-python": {"auto_offset_reset": "earliest"},
@@ -81,7 +82,7 @@ def test_the_new_topic_is_empty(broker: Broker, topic_names: Iterator[str], clie
 
 
 @pytest.mark.parametrize("idempotence", [True, False], ids=["idempotent", "plain"])
-@pytest.mark.parametrize("client", STREAMING_CLIENTS)
+@pytest.mark.parametrize("client", RESET_TO_EARLIEST)
 def test_producers_go_on_with_the_new_topic(
     broker_without_auto_creation: Broker,
     request: pytest.FixtureRequest,
@@ -110,7 +111,7 @@ def test_producers_go_on_with_the_new_topic(
         assert values == sorted(set(values))
 
 
-@pytest.mark.parametrize("client", STREAMING_CLIENTS)
+@pytest.mark.parametrize("client", RESET_TO_EARLIEST)
 def test_consumers_go_on_with_the_new_topic(
     broker_without_auto_creation: Broker, request: pytest.FixtureRequest, client: str
 ) -> None:

@@ -22,6 +22,7 @@ PATIENT = ProducerMode(request_bytes_max=8 * MIB)
 TOO_LARGE = {
     "confluent-kafka": "MSG_SIZE_TOO_LARGE",
     "kafka-python": "MessageSizeTooLargeError",
+    "aiokafka": "MessageSizeTooLargeError",
     "kcat": "Message size too large",
     "java": "RecordTooLargeException",
 }

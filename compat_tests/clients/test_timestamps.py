@@ -23,6 +23,7 @@ LONG_AGO_MS = 1_000_000_000_000
 INVALID_TIMESTAMP = {
     "confluent-kafka": "INVALID_TIMESTAMP",
     "kafka-python": "InvalidTimestampError",
+    "aiokafka": "InvalidTimestampError",
     "java": "InvalidTimestampException",
 }
 

@@ -1,7 +1,6 @@
 """Apache Kafka's own command line tools, unmodified.
 
-kafka-consumer-perf-test and the console consumer without `--partition` read as members of a group;
-what is here needs none.
+Console consumers that are members of a group are in `groups/test_tool.py`.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def test_the_console_producer_and_consumer(broker: Broker, make_topic: MakeTopic
     assert part.split("\n")[:3] == [f"Offset:{number}\tvalue {number}" for number in range(47, 50)]
 
 
-def test_the_producer_perf_test(broker: Broker, make_topic: MakeTopic) -> None:
+def test_the_perf_tests(broker: Broker, make_topic: MakeTopic) -> None:
     topic = make_topic(3)
     shown = run(
         *("kafka-producer-perf-test", broker, "--topic", topic, "--num-records", "20000"),
@@ -62,6 +61,13 @@ def test_the_producer_perf_test(broker: Broker, make_topic: MakeTopic) -> None:
     assert re.search(r"^20000 records sent, [\d.]+ records/sec", shown, re.MULTILINE), shown
     offsets = run("kafka-get-offsets", broker, "--topic", topic)
     assert sum(int(line.rsplit(":", 1)[1]) for line in offsets.split()) == 20_000
+    read = run(
+        *("kafka-consumer-perf-test", broker, "--topic", topic, "--num-records", "20000"),
+        *("--group", topic, "--timeout", "30000"),
+    )
+    names, figures = (line.split(", ") for line in read.strip().split("\n")[-2:])
+    # It ends with the poll that brings the last record it wants; there are no more.
+    assert dict(zip(names, figures, strict=True))["data.consumed.in.nMsg"] == "20000", read
 
 
 def test_topics_are_made_described_listed_altered_and_deleted(broker: Broker) -> None:

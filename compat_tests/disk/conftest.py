@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.apache_kafka import ApacheKafka
+from compat_tests.apache_kafka import small_kafka
 from compat_tests.disk.workload import Written, workload, write
 from compat_tests.klamm_process import KlammProcess
 
@@ -46,7 +46,7 @@ def kafka_dirs(
     """
     folder = tmp_path_factory.mktemp("kafka-disk")
     stopped, killed = folder / "stopped", folder / "killed"
-    with ApacheKafka(stopped, heap="512M") as kafka:
+    with small_kafka(stopped) as kafka:
         write(kafka.bootstrap, topics.values())
         shutil.copytree(stopped, killed)
     return KafkaDirectories(stopped, killed)

@@ -12,7 +12,7 @@ from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionTy
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
-from compat_tests.apache_kafka import ApacheKafka, tool
+from compat_tests.apache_kafka import small_kafka, tool
 from compat_tests.clients import raw
 from compat_tests.clients.fixtures import create_topic
 from compat_tests.disk.traveller import Traveller
@@ -45,7 +45,7 @@ class Pair:
     def __init__(self, directory: Path) -> None:
         (port,) = free_ports(1)
         self.directory = directory
-        self.kafka = ApacheKafka(directory, port=port, heap="512M", properties=KAFKA_PROPERTIES)
+        self.kafka = small_kafka(directory, port=port, properties=KAFKA_PROPERTIES)
         self.klamm = KlammProcess(directory, port=port, properties=PROPERTIES)
         self.traveller = Traveller(self.klamm.bootstrap)
 

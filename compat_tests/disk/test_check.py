@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.apache_kafka import ApacheKafka
+from compat_tests.apache_kafka import small_kafka
 from compat_tests.disk.conftest import KafkaDirectories
 from compat_tests.disk.rich_workload import PROPERTIES, work
 from compat_tests.process.watched import run_klamm
@@ -27,7 +27,7 @@ def rich_dirs(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Kaf
     """What Apache Kafka leaves after transactions, compaction, deletion and groups."""
     folder = tmp_path_factory.mktemp("kafka-rich")
     stopped, killed = folder / "stopped", folder / "killed"
-    with ApacheKafka(stopped, heap="512M", properties=PROPERTIES) as kafka:
+    with small_kafka(stopped, properties=PROPERTIES) as kafka:
         work(kafka.bootstrap, stopped)
         # Its cleaner goes on; held still, it leaves what a kill would leave.
         os.kill(kafka.pid, signal.SIGSTOP)

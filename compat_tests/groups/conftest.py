@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.apache_kafka import ApacheKafka
+from compat_tests.apache_kafka import small_kafka
 from compat_tests.clients.fixtures import (
     Broker,
     client_named,
@@ -42,7 +42,7 @@ def short_sessions(
     broker: Broker
     if on_apache_kafka():
         request.getfixturevalue("kafka_jars")
-        broker = ApacheKafka(data_dir, heap="512M", properties=SHORT_SESSIONS)
+        broker = small_kafka(data_dir, properties=SHORT_SESSIONS)
     else:
         broker = KlammProcess(data_dir, properties=SHORT_SESSIONS)
     with broker:

@@ -24,6 +24,8 @@ class Host(Protocol):
 
     def close(self, member: Member) -> None: ...
 
+    def kill(self, member: Member) -> None: ...
+
 
 @dataclass(eq=False)
 class Member:
@@ -81,9 +83,12 @@ class Crew:
         with self._changed:
             kind, at = event["event"], event.get("at", 0.0)
             if kind == "assignment":
-                member.partitions = frozenset((topic, part) for topic, part in event["partitions"])
-                member.seen.append(member.partitions)
-                self.assignments.append(Assigned(at, member.address, member.partitions))
+                partitions = frozenset((topic, part) for topic, part in event["partitions"])
+                if partitions != member.partitions:
+                    member.partitions = partitions
+                    member.seen.append(partitions)
+                times = (event.get("generation", -1), event.get("noticed", at))
+                self.assignments.append(Assigned(at, member.address, partitions, *times))
             elif kind == "rebalanced":
                 member.rebalances += 1
             elif kind == "polled":

@@ -12,10 +12,12 @@ from compat_tests.clients.fixtures import Broker, create_topic
 from compat_tests.clients.java_client import JavaProcess
 from compat_tests.groups.crew import Crew, Host, Member
 from compat_tests.groups.history import Partition
-from compat_tests.groups.hosts import JavaHost, KcatHost, Worker
+from compat_tests.groups.hosts import ConsoleHost, JavaHost, KcatHost, Worker
 from compat_tests.groups.kinds import Kind
 
 SEND_TIMEOUT_S = 30
+
+AnyHost = Worker | JavaHost | KcatHost | ConsoleHost
 
 
 class Group:
@@ -28,7 +30,7 @@ class Group:
         self.sent: list[str] = []
         self._names = names
         self._hosts = hosts
-        self._alone: list[Worker] = []
+        self._alone: list[AnyHost] = []
         self._producer: Producer | None = None
 
     def create_topic(self, partitions: int) -> str:
@@ -59,6 +61,7 @@ class Group:
         topics: Sequence[str],
         *,
         alone: bool = False,
+        beside: Member | None = None,
         commit: str | None = "sync",
         pause_s: float = 0.0,
         **settings: Any,
@@ -67,20 +70,20 @@ class Group:
 
         Args:
             alone: in a process of its own, which `kill` ends.
+            beside: in the process of this member, which may be of another group.
             settings: as `Kind.settings` takes them.
         """
         own = kind.settings(self.broker.bootstrap, self.id, **settings)
-        commits = None if kind.library == "kcat" else commit
+        commits = None if kind.library in ("kcat", "console") else commit
         return self.crew.add(
-            *(self._host(kind, alone), name, kind.library, own, topics),
+            *(beside.host if beside else self._host(kind, alone), name, kind.library, own, topics),
             commit=commits,
             pause_s=pause_s,
         )
 
     def kill(self, member: Member) -> None:
         """The process of a member that was started alone ends as in a crash."""
-        assert isinstance(member.host, Worker)
-        member.host.kill()
+        member.host.kill(member)
 
     def stop_alone(self, member: Member) -> None:
         """A member that was started alone leaves, and its process ends."""
@@ -110,10 +113,17 @@ class Group:
         wanted: list[Partition] = [(topic, number) for number in range(partitions)]
         self.crew.wait_until_assigned(members, wanted)
 
+    def wait_until_each_has(self, members: Sequence[Member], count: int) -> None:
+        """Each of these members has so many partitions."""
+        self.crew.wait(
+            lambda: all(len(member.partitions or ()) == count for member in members),
+            f"{count} for each",
+        )
+
     def end(self) -> None:
         """No member is left, however the test ended."""
-        for worker in self._alone:
-            worker.end()
+        for host in self._alone:
+            host.end()
         for member in self.crew.members:
             if member.ended is None:
                 member.host.close(member)
@@ -123,7 +133,7 @@ class Group:
     def _host(self, kind: Kind, alone: bool) -> Host:
         if not alone:
             return self._hosts.of(kind.library)
-        self._alone.append(self._hosts.new_worker())
+        self._alone.append(self._hosts.new(kind.library))
         return self._alone[-1]
 
 
@@ -133,19 +143,23 @@ class Hosts:
     def __init__(self, java: Callable[[], JavaProcess], log: Path) -> None:
         self._java = java
         self._log = log
-        self._known: dict[str, Worker | JavaHost | KcatHost] = {}
+        self._known: dict[str, AnyHost] = {}
 
     def of(self, library: str) -> Host:
         if library not in self._known:
-            if library == "java":
-                self._known[library] = JavaHost(self._java())
-            elif library == "kcat":
-                self._known[library] = KcatHost()
-            else:
-                self._known[library] = self.new_worker()
+            # The Java process of the test run is not ours alone: who made it ends it.
+            shared = library == "java"
+            self._known[library] = JavaHost(self._java()) if shared else self.new(library)
         return self._known[library]
 
-    def new_worker(self) -> Worker:
+    def new(self, library: str) -> AnyHost:
+        """A host that no other member has."""
+        if library == "java":
+            return JavaHost(JavaProcess())
+        if library == "kcat":
+            return KcatHost()
+        if library == "console":
+            return ConsoleHost()
         return Worker(self._log)
 
     def end(self) -> None:

@@ -9,18 +9,28 @@ from __future__ import annotations
 import bisect
 import collections
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from compat_tests.history import rules as checker
+from compat_tests.history.events import Event
 
 Partition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """A member has these partitions, and did not have them in this way before."""
+    """A member has these partitions, and did not have them in this way before.
+
+    Attributes:
+        generation: of the group, or the member's epoch; -1 where its library does not tell.
+        noticed: since when it is sure that it has no others.
+    """
 
     at: float
     member: str
     partitions: frozenset[Partition]
+    generation: int = -1
+    noticed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,43 @@ def violations(
         *_changed(history, stored),
         *_forgotten(history),
         *_wrongly_committed(history, committed),
+        *checker.violations(owners(history)),
     ]
+
+
+def owners(history: History) -> list[Event]:
+    """Who had which partition in which generation, as the checker of histories wants it told.
+
+    A member that is killed gives nothing up: in a generation nobody else gets what it had.
+    """
+    events: list[Event] = []
+    had: dict[str, Assigned] = {}
+    for now in history.assignments:
+        before = had.get(now.member, Assigned(now.at, now.member, frozenset()))
+        for topic, partition in before.partitions:
+            if now.generation != before.generation or (topic, partition) not in now.partitions:
+                place = _place(before, topic, partition)
+                events.append(replace(place, action="revoke", time=now.noticed))
+        for topic, partition in now.partitions:
+            if now.generation != before.generation or (topic, partition) not in before.partitions:
+                events.append(_place(now, topic, partition))
+        had[now.member] = now
+    # Where the generation is not known, nothing can be said.
+    told = (event for event in events if event.generation >= 0)
+    return sorted(told, key=lambda event: event.time)
+
+
+def _place(held: Assigned, topic: str, partition: int) -> Event:
+    return Event(
+        "ok",
+        "assign",
+        held.member,
+        time=held.at,
+        topic=topic,
+        partition=partition,
+        group="group",
+        generation=held.generation,
+    )
 
 
 def _lost(

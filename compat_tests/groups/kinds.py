@@ -40,7 +40,7 @@ class Kind:
         session_ms: int = SESSION_MS,
     ) -> dict[str, Any]:
         """A consumer that retries quickly, so that tests do not wait for its pauses."""
-        make = {"kafka-python": self._kafka_python, "java": self._java}
+        make = {"kafka-python": self._kafka_python, "java": self._java, "console": self._java}
         common = make.get(self.library, self._librdkafka)(session_ms)
         names = _Names(common.pop("_separator", "."))
         shared = {
@@ -56,7 +56,7 @@ class Kind:
             shared[names("auto.commit.interval.ms")] = auto_commit_ms
         if instance is not None:
             shared[names("group.instance.id")] = instance
-        if self.library == "java":
+        if self.library in ("java", "console"):
             return {key: _java_text(value) for key, value in {**common, **shared}.items()}
         return {**common, **shared}
 
@@ -124,7 +124,8 @@ KAFKA_PYTHON = Kind("kafka-python")
 JAVA = Kind("java")
 JAVA_NEW = Kind("java", "consumer")
 KCAT = Kind("kcat")
+CONSOLE = Kind("console")
+CONSOLE_NEW = Kind("console", "consumer")
 
+# Console consumers do not say what they are assigned, and cost a Java process each.
 KINDS: Sequence[Kind] = (CONFLUENT, CONFLUENT_NEW, KAFKA_PYTHON, JAVA, JAVA_NEW, KCAT)
-# Those that run in a process of our own, and can be killed one by one.
-KILLABLE: Sequence[Kind] = (CONFLUENT, CONFLUENT_NEW, KAFKA_PYTHON)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -10,6 +11,8 @@ Offsets = Mapping[tuple[str, int], int]
 # Long, because a poll that ends while the group rebalances costs another rebalance, see below.
 KAFKA_PYTHON_POLL_MS = 500
 Done = Callable[[str | None], None]
+# What librdkafka writes for whoever sends offsets to a transaction begins with the generation.
+_CONFLUENT_METADATA = struct.Struct("=7xi")
 
 
 class Consumer(Protocol):
@@ -28,6 +31,9 @@ class Consumer(Protocol):
     def committed(self, topic: str, partition: int) -> tuple[int, str | None] | None: ...
 
     def member_id(self) -> str: ...
+
+    def generation(self) -> int:
+        """Of the assignment that it has, or its epoch in the new protocol; -1 without any."""
 
     def close(self) -> None: ...
 
@@ -108,6 +114,10 @@ class ConfluentConsumer:
     def member_id(self) -> str:
         return str(self._consumer.memberid())
 
+    def generation(self) -> int:
+        metadata = self._consumer.consumer_group_metadata()
+        return int(_CONFLUENT_METADATA.unpack_from(metadata)[0])
+
     def close(self) -> None:
         self._consumer.close()
 
@@ -120,11 +130,18 @@ class KafkaPythonConsumer:
     ) -> None:
         from compat_tests.clients import kafka_python
 
+        # The last assignment that was complete, and its generation. The library knows the next
+        # generation as soon as it has joined, and the assignment that belongs to it only later.
+        self._assigned: tuple[list[tuple[str, int]], int] = ([], -1)
+        consumer = self
+
         class Listener(kafka_python.ConsumerRebalanceListener):  # type: ignore[misc]
             def on_partitions_revoked(self, revoked: Any) -> None:
                 rebalanced()
 
             def on_partitions_assigned(self, assigned: Any) -> None:
+                generation = consumer._consumer._coordinator._generation.generation_id
+                consumer._assigned = (consumer.assignment(), int(generation))
                 rebalanced()
 
         self._library = kafka_python
@@ -193,6 +210,10 @@ class KafkaPythonConsumer:
 
     def member_id(self) -> str:
         return str(self._consumer._coordinator._generation.member_id)
+
+    def generation(self) -> int:
+        partitions, generation = self._assigned
+        return generation if partitions == self.assignment() else -1
 
     def close(self) -> None:
         self._consumer.close()

@@ -9,9 +9,10 @@ import pytest
 from compat_tests.clients.fixtures import Broker, OwnBroker
 from compat_tests.groups.conftest import SHORT_SESSIONS
 from compat_tests.groups.group import Group
-from compat_tests.groups.history import violations
+from compat_tests.groups.history import owners, violations
 from compat_tests.groups.kinds import CONFLUENT, CONFLUENT_NEW, JAVA, JAVA_NEW, KAFKA_PYTHON
 from compat_tests.groups.stream import committed_offsets, read_all, writing
+from compat_tests.history.feed import fed
 
 PARTITIONS = 6
 RECORDS_PER_ROUND = 100
@@ -59,4 +60,6 @@ def test_members_go_on_and_commits_stay(
         group.wait_until_shared(crew, topic, PARTITIONS)
         group.crew.stop(*crew)
         committed = committed_offsets(broker.bootstrap, group.id, list(stored))
-        assert violations(group.crew.history(), stored, committed) == []
+        history = group.crew.history()
+        assert violations(history, stored, committed) == []
+        assert fed(owners(history))["I7 two owners"] >= PARTITIONS

@@ -1,7 +1,8 @@
 """Twenty members of three groups come and go at random while a producer writes.
 
 KLAMM_CHURN_S is how long; without it two minutes. At the end every record has been handed to some
-member of each group, no commit was forgotten, and every member is stable or gone.
+member of each group, no commit was forgotten, no partition had two owners in a generation, and
+every member is stable or gone.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from compat_tests.clients.fixtures import Broker, OwnBroker
 from compat_tests.groups.conftest import SHORT_SESSIONS
 from compat_tests.groups.crew import Member
 from compat_tests.groups.group import Group
-from compat_tests.groups.history import beginnings, violations
+from compat_tests.groups.history import beginnings, owners, violations
 from compat_tests.groups.kinds import CONFLUENT, CONFLUENT_NEW, KAFKA_PYTHON, Kind
 from compat_tests.groups.stream import committed_offsets, read_all, writing
+from compat_tests.history.feed import fed
 
 DURATION_S = float(os.environ.get("KLAMM_CHURN_S", "120"))
 SEED = int(os.environ.get("KLAMM_CHURN_SEED", "1"))
@@ -85,6 +87,9 @@ def test_members_come_and_go(own_broker: OwnBroker, new_group: Callable[[Broker]
         history = group.crew.history()
         assert violations(history, stored, committed) == []
         group.crew.check_alive(left)
+        # Each generation has given the partitions out anew.
+        owned = fed(owners(history))["I7 two owners"]
+        assert owned > restarts / len(GROUPS) + PARTITIONS, (owned, restarts)
         # Partitions have really changed hands.
         moves = sum(1 for _ in beginnings(history))
         assert moves > restarts / len(GROUPS) + PARTITIONS, (moves, restarts)

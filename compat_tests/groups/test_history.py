@@ -57,6 +57,34 @@ def test_damage_is_found(
     assert any(one.startswith(complaint) for one in found), found
 
 
+def owned(at: float, member: str, generation: int, *, until: float | None = None) -> list[Assigned]:
+    """A member has the partition, and lets it go again, or never does."""
+    held = Assigned(at, member, frozenset({WHERE}), generation, at + 0.1)
+    gone = [] if until is None else [Assigned(until, member, frozenset(), generation, until + 0.1)]
+    return [held, *gone]
+
+
+@pytest.mark.parametrize(
+    ("assignments", "is_allowed"),
+    [
+        ([*owned(0.0, "m", 1), *owned(5.0, "n", 2)], True),
+        ([*owned(0.0, "m", 1, until=4.0), *owned(5.0, "n", 1)], True),
+        ([*owned(0.0, "m", -1), *owned(5.0, "n", -1)], True),
+        ([*owned(0.0, "m", 1), *owned(5.0, "n", 1)], False),
+        ([*owned(0.0, "m", 1, until=6.0), *owned(5.0, "n", 1)], False),
+        # It is sure of having let go only at 5.1, when that poll has ended.
+        ([*owned(0.0, "m", 1, until=5.0), *owned(5.05, "n", 1)], False),
+        ([*owned(0.0, "m", 1), *owned(4.0, "m", 2), *owned(5.0, "n", 2)], False),
+    ],
+)
+def test_a_partition_has_one_owner_in_a_generation(
+    assignments: list[Assigned], is_allowed: bool
+) -> None:
+    found = violations(replace(GOOD, assignments=assignments), STORED, {WHERE: 3})
+    has_two = any("two owners" in one for one in found)
+    assert has_two != is_allowed
+
+
 def test_a_commit_that_was_acknowledged_later_need_not_be_known() -> None:
     late = replace(GOOD, commits=[replace(one, at=one.at + 4) for one in GOOD.commits])
     again = replace(late, polled=[*GOOD.polled, Polled(5.5, "n", *WHERE, 0, "a")])

@@ -21,9 +21,7 @@ def test_all_classic_clients_share(group: Group) -> None:
     topic = group.create_topic(8)
     kinds = (CONFLUENT, KAFKA_PYTHON, JAVA, KCAT)
     members = [group.start(kind, kind.library, [topic]) for kind in kinds]
-    group.crew.wait(
-        lambda: all(len(member.partitions or ()) == 2 for member in members), "two for each"
-    )
+    group.wait_until_each_has(members, 2)
     group.wait_until_shared(members, topic, 8)
     group.crew.wait_until_polled(group.send(topic, 8, 5))
     while len(members) > 1:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from compat_tests.apache_kafka import TOOLS, tool
+from compat_tests.apache_kafka import TOOLS
 from compat_tests.clients.java_client import JavaProcess
 from compat_tests.groups.group import Group
-from compat_tests.groups.kinds import CONFLUENT, CONFLUENT_NEW, Kind
+from compat_tests.groups.kinds import CONFLUENT, CONFLUENT_NEW, CONSOLE, CONSOLE_NEW, Kind
 
 Run = Callable[..., str]
 
@@ -187,15 +188,29 @@ def test_offsets_of_a_group_that_never_had_members(group: Group, groups: Run, re
     assert f'"{topic}",0,10' in exported
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_the_console_consumer(group: Group, protocol: str, kafka_jars: object) -> None:
-    topic = group.create_topic(3)
-    sent = group.send(topic, 3, 4)
-    done = tool(
-        *("kafka-console-consumer", "--bootstrap-server", group.broker.bootstrap),
-        *("--topic", topic, "--group", group.id, "--from-beginning"),
-        *("--command-property", f"group.protocol={protocol}"),
-        *("--max-messages", str(len(sent)), "--timeout-ms", "20000"),
-    )
-    assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.split()) == sorted(sent)
+def test_console_consumers_of_both_protocols_share(group: Group, groups: Run) -> None:
+    """One reads alone, another joins it; the first is killed and the other goes on and leaves."""
+    topic = group.create_topic(4)
+    options: dict[str, Any] = {"auto_commit_ms": 100, "session_ms": 3_000}
+    new = group.start(CONSOLE_NEW, "new", [topic], **options)
+    group.crew.wait_until_polled(group.send(topic, 4, 5))
+    old = group.start(CONSOLE, "old", [topic], **options)
+    while readers_of_next_records(group, topic) != {new.address, old.address}:
+        group.crew.check_alive([new, old])
+        group.crew.wait_briefly()
+    group.kill(new)
+    group.crew.wait_until_polled(group.send(topic, 4, 5))
+    assert readers_of_next_records(group, topic) == {old.address}
+    group.crew.stop(old)
+    shown = groups("--describe", "--group", group.id)
+    assert f"Consumer group '{group.id}' has no active members." in shown
+    end = len(group.sent) // 4
+    for at in range(4):
+        assert f"{group.id} {topic} {at} {end} {end} 0 - - -" in shown
+
+
+def readers_of_next_records(group: Group, topic: str) -> set[str]:
+    """Who reads a record of each of four partitions."""
+    group.crew.polled.clear()
+    group.crew.wait_until_polled(group.send(topic, 4, 1))
+    return {one.member for one in group.crew.polled}

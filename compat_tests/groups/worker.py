@@ -4,8 +4,9 @@ One thread for each member, which polls until it is told to close. What it polle
 before it is committed, so that whoever reads the events of a process that was killed knows all that
 it may have committed. The events, each with its member and its time on the machine's clock:
 
-    assignment     the partitions that it has now, whenever they are others than before; the time
-                   is that of the poll's beginning, before which it did not have them
+    assignment     the partitions that it has now, and the generation, whenever they are others than
+                   before; the time is that of the poll's beginning, before which it did not have
+                   them, and `noticed` is that of its end, after which it does not have others
     rebalanced     the library has told the application about a rebalance
     polled         records: topic, partition, offset, value
     committing     offsets are about to be committed
@@ -26,7 +27,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from compat_tests.groups.libraries import LIBRARIES, Consumer
+from compat_tests.groups.libraries import LIBRARIES, Consumer, Offsets
 
 POLL_S = 0.05
 
@@ -40,6 +41,9 @@ class Member(threading.Thread):
         self._command = command
         self._questions: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._closing = threading.Event()
+        # The last commit of each partition, and those of them that were refused.
+        self._last: dict[tuple[str, int], int] = {}
+        self._refused: dict[tuple[str, int], int] = {}
 
     def ask(self, question: dict[str, Any]) -> None:
         self._questions.put(question)
@@ -60,40 +64,58 @@ class Member(threading.Thread):
             self._command["topics"],
             lambda: self._tell("rebalanced"),
         )
-        before: list[tuple[str, int]] | None = None
+        before: tuple[list[tuple[str, int]], int] | None = None
         try:
             while not self._closing.is_set():
                 began = time.monotonic()
                 records = consumer.poll(POLL_S)
-                now = consumer.assignment()
+                now = (consumer.assignment(), consumer.generation())
                 if now != before:
-                    self._tell("assignment", at=began, partitions=now)
+                    held = {"partitions": now[0], "generation": now[1]}
+                    self._tell("assignment", at=began, noticed=time.monotonic(), **held)
                     before = now
                 if records:
                     self._tell("polled", records=records)
                     if self._command["commit"] is not None:
-                        self._commit(consumer, records)
+                        self._commit(consumer, _behind(records))
                     time.sleep(self._command["pause_s"])
+                elif self._refused:
+                    self._commit_again(consumer, now[0])
                 while not self._questions.empty():
                     self._answer(consumer, self._questions.get())
         finally:
             consumer.close()
 
-    def _commit(self, consumer: Consumer, records: list[Any]) -> None:
+    def _commit(self, consumer: Consumer, offsets: Offsets) -> None:
         """Commit what was polled, with the number of the record as metadata."""
-        offsets: dict[tuple[str, int], int] = {}
-        for topic, partition, offset, _ in records:
-            offsets[topic, partition] = offset + 1
         told = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
         self._tell("committing", offsets=told)
+        self._last.update(offsets)
 
         def done(error: str | None) -> None:
             if error is None:
                 self._tell("committed", offsets=told)
             else:
+                # Not what a later commit has overtaken.
+                self._refused = {
+                    **self._refused,
+                    **{where: at for where, at in offsets.items() if self._last[where] == at},
+                }
                 self._tell("refused", offsets=told, error=error)
 
         consumer.commit(offsets, self._command["commit"], done)
+
+    def _commit_again(self, consumer: Consumer, partitions: list[tuple[str, int]]) -> None:
+        """Nothing comes any more, and the last commit fell into a rebalance: whoever has its
+        partitions now commits them. Another member reads them again, and does it then."""
+        refused, self._refused = self._refused, {}
+        offsets = {
+            where: at
+            for where, at in refused.items()
+            if where in partitions and self._last[where] == at
+        }
+        if offsets:
+            self._commit(consumer, offsets)
 
     def _answer(self, consumer: Consumer, question: dict[str, Any]) -> None:
         known: dict[str, Callable[..., Any]] = {
@@ -109,6 +131,11 @@ class Member(threading.Thread):
 
     def _tell(self, event: str, **fields: Any) -> None:
         tell({"member": self._name, "event": event, "at": time.monotonic(), **fields})
+
+
+def _behind(records: list[Any]) -> dict[tuple[str, int], int]:
+    """Where each partition goes on behind what was polled."""
+    return {(topic, partition): offset + 1 for topic, partition, offset, _ in records}
 
 
 _WRITING = threading.Lock()

@@ -12,6 +12,7 @@ from compat_tests.history.model_transactions import run_transactions
 
 TOPIC = "topic"
 COMPACTED = "compacted"
+TRIMMED = "trimmed"
 GROUP = "group"
 PRODUCERS = ("p0", "p1")
 OUTCOMES: tuple[Type, ...] = ("ok", "ok", "ok", "ok", "unknown", "fail")
@@ -55,6 +56,7 @@ class Model:
         self._send("unknown")
         self._poll(count=len(self._log))
         self._compact()
+        self._trim()
         run_transactions(self.chance, self._add)
         for offset, (value, epoch, invoked) in enumerate(self._log):
             self._add(self._record(offset, value, epoch, invoked))
@@ -162,6 +164,17 @@ class Model:
         for offset, value in sorted(newest.values()):
             self._add(Event("ok", "read", topic=COMPACTED, offset=offset, value=value))
         self._add(Event("ok", "end", topic=COMPACTED, offset=12))
+
+    def _trim(self) -> None:
+        """Another topic, of which the oldest records are deleted while it grows."""
+        for start in range(3):
+            end = start + 5
+            marks = Event("ok", "watermarks", topic=TRIMMED, leader_epoch=self._epoch)
+            self._add(
+                replace(
+                    marks, log_start=start, last_stable=end, high_watermark=end, log_end=end + 1
+                )
+            )
 
 
 @functools.cache

@@ -67,7 +67,8 @@ _MARKS = ("log_start", "last_stable", "high_watermark", "log_end")
 
 
 def watermarks(book: Book) -> Iterator[str]:
-    """I8: log start, stable offset and high watermark never go back in an epoch."""
+    """I8: stable offset and high watermark never go back in an epoch, and the log start never:
+    whoever was told that records are deleted does not see them again."""
     for partition in book.partitions.values():
         highest: dict[tuple[int, str], int] = {}
         for event in partition.watermarks:
@@ -76,13 +77,14 @@ def watermarks(book: Book) -> Iterator[str]:
                 mark = getattr(event, name)
                 if mark < 0:
                     continue
-                before = highest.get((event.leader_epoch, name), -1)
+                key = (-1 if name == "log_start" else event.leader_epoch, name)
+                before = highest.get(key, -1)
                 if mark < before:
                     yield (
                         f"{partition.name}: {name} went back from {before} to {mark}"
                         f" in epoch {event.leader_epoch}"
                     )
-                highest[event.leader_epoch, name] = max(mark, before)
+                highest[key] = max(mark, before)
 
 
 def _order_of_marks(partition: PartitionBook, event: Event) -> Iterator[str]:

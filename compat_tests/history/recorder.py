@@ -45,6 +45,7 @@ class History:
         offset: int = -1,
         *,
         process: str = "",
+        key: str | None = None,
         leader_epoch: int = -1,
     ) -> None:
         """Add what a producer or a consumer did or saw."""
@@ -52,7 +53,7 @@ class History:
             event = Event("ok", "poll", process or "consumer", leader_epoch=leader_epoch)
         else:
             is_idempotent = self._idempotent and kind == "invoke"
-            event = Event(kind, "send", process or "producer", idempotent=is_idempotent)
+            event = Event(kind, "send", process or "producer", key=key, idempotent=is_idempotent)
         self.record(replace(event, offset=offset, value=value), kind)
 
     def record(self, event: Event, kind: str = "") -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from compat_tests.history.__main__ import main
 from compat_tests.history.events import BadHistoryError, Event, read_history, read_line
+from compat_tests.history.feed import FEEDS, fed, unfed
 from compat_tests.history.model import GROUP, TOPIC, good_history
 from compat_tests.history.reads import TOMBSTONE
 from compat_tests.history.recorder import History
-from compat_tests.history.rules import violations
+from compat_tests.history.rules import RULES, violations
 from compat_tests.history.test_mutations import (
     double_a_record,
     drop,
@@ -80,6 +81,52 @@ def test_a_later_attempt_to_commit_may_have_succeeded() -> None:
     assert told(3) == told(1) == []
     assert told(2) != []
     assert told(-1) != []
+
+
+# --- what a history gives to the rules -----------------------------------------------------------
+
+
+def test_every_rule_has_its_feed() -> None:
+    assert list(FEEDS) == [name for name, _ in RULES]
+
+
+@pytest.mark.parametrize("rule", FEEDS)
+def test_good_histories_feed_every_rule(rule: str) -> None:
+    assert any(unfed(good_history(seed), [rule]) == [] for seed in range(5))
+    assert unfed([], [rule]) == [rule]
+
+
+@pytest.mark.parametrize(
+    ("rule", "action"),
+    [
+        ("I1 lost", "end"),
+        ("I7 commit", "committed"),
+        ("I7 two owners", "assign"),
+        ("I8 watermark", "watermarks"),
+        ("I13 compaction", "topic"),
+        ("I15 replay", "state"),
+        ("I16 recovery", "check"),
+        ("I17 liveness", "fault"),
+    ],
+)
+def test_without_its_events_a_rule_has_nothing_to_judge(rule: str, action: str) -> None:
+    events = [event for event in good_history(0) if event.action != action]
+    assert unfed(events, [rule]) == [rule]
+
+
+def test_marks_that_stand_still_feed_nothing() -> None:
+    still = Event("ok", "watermarks", topic=TOPIC, log_start=3, last_stable=4, high_watermark=5)
+    moved = replace(still, log_start=4, last_stable=5, high_watermark=6)
+    assert fed([still, still])["I8 watermark"] == 0
+    assert fed([still, replace(moved, log_start=3)])["I8 watermark"] == 0
+    assert fed([still, replace(moved, leader_epoch=7)])["I8 watermark"] == 0
+    assert fed([still, moved])["I8 watermark"] == 1
+
+
+def test_a_log_start_never_goes_back_also_in_a_later_epoch() -> None:
+    told = Event("ok", "watermarks", topic=TOPIC, leader_epoch=1, log_start=3)
+    events = [told, replace(told, leader_epoch=2, log_start=2)]
+    assert [one.split(":")[0] for one in violations(events)] == ["I8 watermark"]
 
 
 # --- histories that are none ---------------------------------------------------------------------

@@ -49,10 +49,10 @@ def following(
 
 
 def read_all(bootstrap: str, topic: str) -> list[tuple[int, str]]:
-    """Offset and value of every record in partition 0."""
+    """Offset and value of every record in partition 0, from the start of its log on."""
     client = ConfluentKafka()
-    count = client.positions(bootstrap, topic).latest
-    records = client.consume(bootstrap, topic, count)
+    ends = client.positions(bootstrap, topic)
+    records = client.consume(bootstrap, topic, ends.latest - ends.earliest, start=ends.earliest)
     return [(one.offset, (one.value or b"").decode()) for one in records]
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -13,12 +14,12 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from compat_tests.clients import librdkafka
 from compat_tests.history.events import Event
 from compat_tests.history.recorder import History
+from compat_tests.process.beside import beside
 
 GROUP = "group"
 PROCESS = "committer"
 PAUSE_S = 0.02
 ASK_TIMEOUT_S = 5.0
-STOP_TIMEOUT_S = 60.0
 
 
 @contextmanager
@@ -26,23 +27,9 @@ def committing(
     bootstrap: str, topic: str, history: History, settings: dict[str, Any]
 ) -> Iterator[None]:
     """Commit 1, 2, 3 … for partition 0, and look at what is committed, until the block ends."""
-    stopping = threading.Event()
-
-    def run() -> None:
-        try:
-            _commit(bootstrap, topic, history, settings, stopping)
-        except BaseException as failure:
-            history.fail(failure)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
+    work = partial(_commit, bootstrap, topic, history, settings)
+    with beside("the group that commits", history, work):
         yield
-    finally:
-        stopping.set()
-        thread.join(STOP_TIMEOUT_S)
-    if thread.is_alive():
-        raise TimeoutError("the group does not stop")
 
 
 def _commit(

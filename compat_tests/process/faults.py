@@ -7,18 +7,20 @@ exists.
 
 from __future__ import annotations
 
+import ctypes
+import platform
 import textwrap
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from compat_tests.process.watched import WatchedKlamm
 
 # A failed sync drops what was not synced, as Linux may do with dirty pages, and the next sync of
 # the same file says that all is well.
 _FAILING_SYNC = """
-    import errno, os
+    import ctypes, errno, os, platform, struct
 
-    SWITCH = {switch!r}
+    SWITCH, BY = {switch!r}, {by!r}
     real_fdatasync, real_fsync = os.fdatasync, os.fsync
     synced_sizes = {{}}
 
@@ -29,55 +31,123 @@ _FAILING_SYNC = """
             return False
         return True
 
+    def drop_unsynced(fd):
+        os.ftruncate(fd, synced_sizes.get(os.fstat(fd).st_ino, 0))
+
     def fdatasync(fd):
-        inode = os.fstat(fd).st_ino
-        if is_to_fail():
-            os.ftruncate(fd, synced_sizes.get(inode, 0))
+        if BY in ("threads", "itself") and is_to_fail():
+            drop_unsynced(fd)
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        size = os.fstat(fd).st_size
+        status = os.fstat(fd)
         real_fdatasync(fd)
-        synced_sizes[inode] = size
+        synced_sizes[status.st_ino] = status.st_size
 
     def fsync(fd):
-        if is_to_fail():
+        if BY in ("threads", "itself") and is_to_fail():
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         real_fsync(fd)
 
     os.fdatasync, os.fsync = fdatasync, fsync
+    SUBMIT, GET_EVENTS = {{"x86_64": (209, 208), "aarch64": (2, 4)}}.get(
+        platform.machine(), (None, None)
+    )
+    # Of struct iocb: data, and the descriptor; of struct io_event: data, and the result.
+    ORDER, COMPLETION = struct.Struct("=Q12xI40x"), struct.Struct("=Q8xq8x")
+    # Descriptor, inode and size of a file when its sync was ordered.
+    ordered = {{}}
+
+    class Syscall:
+        def __init__(self, real):
+            self.__dict__["real"] = real
+
+        def __setattr__(self, name, value):
+            setattr(self.real, name, value)
+
+        def __call__(self, number, *arguments):
+            if number == SUBMIT:
+                note_orders(*arguments)
+            result = self.real(number, *arguments)
+            return ended(result, arguments[3]) if number == GET_EVENTS else result
+
+    def note_orders(context, count, orders):
+        for address in orders[:count]:
+            data, fd = ORDER.unpack(ctypes.string_at(address, ORDER.size))
+            status = os.fstat(fd)
+            ordered[data] = (fd, status.st_ino, status.st_size)
+
+    def ended(count, completions):
+        fails = count > 0 and is_to_fail()
+        are_lost = fails and BY == "lost orders"
+        for number in range(max(count, 0)):
+            place = number * COMPLETION.size
+            data, _ = COMPLETION.unpack_from(completions, place)
+            fd, inode, size = ordered.pop(data)
+            if are_lost or (fails and number == 0):
+                drop_unsynced(fd)
+                struct.pack_into("=q", completions, place + 16, -errno.EIO)
+            else:
+                synced_sizes[inode] = size
+        return -1 if are_lost else count
+
+    class Library(ctypes.PyDLL):
+        def __getattr__(self, name):
+            found = super().__getattr__(name)
+            return Syscall(found) if name == "syscall" else found
+
+    if BY == "threads":
+        # On a machine that it does not know, klamm syncs by the calls that are replaced above.
+        platform.machine = lambda: "another"
+    else:
+        ctypes.PyDLL = Library
 """
 
-# A full disk takes a part of a write, and refuses the next one.
+# A full disk takes a part of a write, and refuses the next one. A file that is removed makes room.
 _FULL_DISK = """
     import errno, os
 
     SWITCH = {switch!r}
-    real_write, real_writev = os.write, os.writev
+    real_write, real_writev, real_remove = os.write, os.writev, os.remove
+    room = 0
+
+    def has_room(size):
+        global room
+        if not os.path.exists(SWITCH):
+            room = 0
+            return True
+        if size > room:
+            return False
+        room -= size
+        return True
 
     def write(fd, data):
-        if os.path.exists(SWITCH):
+        if not has_room(len(data)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real_write(fd, data)
 
     def writev(fd, chunks):
-        if os.path.exists(SWITCH):
+        if not has_room(sum(map(len, chunks))):
             return real_write(fd, memoryview(chunks[0])[: len(chunks[0]) // 2])
         return real_writev(fd, chunks)
 
-    os.write, os.writev = write, writev
+    def remove(path):
+        global room
+        size = os.stat(path).st_size
+        real_remove(path)
+        room += size
+
+    os.write, os.writev, os.remove = write, writev, remove
 """
 
 
 class FaultyKlamm(WatchedKlamm):
     """klamm on a disk with a switch."""
 
-    def __init__(
-        self, data_dir: Path, fault: str, *, properties: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(data_dir, properties=properties)
+    def __init__(self, data_dir: Path, fault: str, **details: str) -> None:
+        super().__init__(data_dir)
         self._folder = data_dir.with_name(data_dir.name + "-fault")
         self._folder.mkdir(parents=True)
         self._switch = self._folder / "switch"
-        code = textwrap.dedent(fault).format(switch=str(self._switch))
+        code = textwrap.dedent(fault).format(switch=str(self._switch), **details)
         (self._folder / "sitecustomize.py").write_text(code, encoding="utf-8")
         self.is_faulty = True
 
@@ -97,11 +167,31 @@ class FaultyKlamm(WatchedKlamm):
         return self._switch.exists()
 
 
-def with_failing_sync(data_dir: Path, **settings: Mapping[str, str]) -> FaultyKlamm:
-    """The first sync after `switch_on` fails, and switches off: a second attempt would succeed."""
-    return FaultyKlamm(data_dir, _FAILING_SYNC, **settings)
+SyncedBy = Literal["threads", "kernel", "lost orders", "itself"]
 
 
-def with_full_disk(data_dir: Path, **settings: Mapping[str, str]) -> FaultyKlamm:
+def with_failing_sync(data_dir: Path, by: SyncedBy) -> FaultyKlamm:
+    """The first sync after `switch_on` fails, and switches off: a second attempt would succeed.
+
+    Args:
+        by: whose sync fails: that of threads, on a machine where the kernel takes no orders; that
+            of the kernel, which tells the error with the end of an order, or fails to tell of its
+            end; or that which the process does by itself, beside the orders.
+    """
+    return FaultyKlamm(data_dir, _FAILING_SYNC, by=by)
+
+
+def kernel_can_sync() -> bool:
+    """Whether klamm has the kernel sync here; a sandbox may forbid it, which is known by trying."""
+    setup, destroy = {"x86_64": (206, 207), "aarch64": (0, 1)}.get(platform.machine(), (-1, -1))
+    context = ctypes.c_ulong()
+    call = ctypes.CDLL(None).syscall
+    if call(setup, 1, ctypes.byref(context)) != 0:
+        return False
+    call(destroy, context)
+    return True
+
+
+def with_full_disk(data_dir: Path) -> FaultyKlamm:
     """No room from `switch_on` to `switch_off`."""
-    return FaultyKlamm(data_dir, _FULL_DISK, **settings)
+    return FaultyKlamm(data_dir, _FULL_DISK)

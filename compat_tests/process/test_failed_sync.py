@@ -19,7 +19,12 @@ from compat_tests.clients.fixtures import create_topic
 from compat_tests.history.recorder import History
 from compat_tests.history.rules import violations
 from compat_tests.process.clients import IDEMPOTENT, producing, read_all
-from compat_tests.process.faults import FaultyKlamm, with_failing_sync
+from compat_tests.process.faults import (
+    FaultyKlamm,
+    SyncedBy,
+    kernel_can_sync,
+    with_failing_sync,
+)
 from compat_tests.twin.batches import R, batch
 
 EXIT_HALTED = 70
@@ -28,9 +33,15 @@ RECORDS = 200
 API_CREATE_TOPICS = 19
 
 
-@pytest.fixture
-def klamm(tmp_path: Path) -> Iterator[FaultyKlamm]:
-    process = with_failing_sync(tmp_path / "data")
+BY_KERNEL: tuple[SyncedBy, ...] = ("kernel", "lost orders")
+
+
+@pytest.fixture(params=["threads", "kernel"])
+def klamm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FaultyKlamm]:
+    by: SyncedBy = request.param
+    if by in BY_KERNEL and not kernel_can_sync():
+        pytest.skip("the kernel takes no orders here, so threads sync")
+    process = with_failing_sync(tmp_path / "data", by)
     yield process
     process.kill()
 
@@ -42,7 +53,7 @@ def halted(klamm: FaultyKlamm) -> str:
     assert not klamm.is_marked_clean
     (line,) = klamm.complaints()
     assert line.startswith("halting: ")
-    assert "Input/output error" in line
+    assert "Input/output error" in line or "the kernel has lost the order" in line
     return line
 
 
@@ -63,6 +74,7 @@ def test_acknowledged_records_survive(klamm: FaultyKlamm) -> None:
     assert violations(history.events()) == []
 
 
+@pytest.mark.parametrize("klamm", ["threads", *BY_KERNEL], indirect=True)
 def test_no_reply_to_requests_under_way(klamm: FaultyKlamm) -> None:
     """All connections end, also those of logs whose own sync did not fail."""
     klamm.start()
@@ -71,8 +83,8 @@ def test_no_reply_to_requests_under_way(klamm: FaultyKlamm) -> None:
         assert raw.produce(klamm.bootstrap, topic, batch(R(b"before"))) == (0, 0)
     with raw.connect(klamm.bootstrap) as first, raw.connect(klamm.bootstrap) as second:
         klamm.switch_on()
-        for _ in range(3):
-            first.sendall(request_to("one"))
+        # In one go: the process may have ended before a second call.
+        first.sendall(request_to("one") * 3)
         with pytest.raises((EOFError, ConnectionError)):
             raw.read_reply(first)
         with contextlib.suppress(ConnectionError):
@@ -115,8 +127,12 @@ def create_topic_body(name: str) -> bytes:
     return struct.pack(">i", 1) + topic + struct.pack(">ib", 30_000, 0)
 
 
+@pytest.mark.parametrize("klamm", ["threads", "itself"], indirect=True)
 def test_shutdown_that_could_not_be_made_durable(klamm: FaultyKlamm) -> None:
-    """The directory is not called clean, so the next start recovers."""
+    """The directory is not called clean, so the next start recovers.
+
+    The last syncs are never orders: nothing is left to do meanwhile.
+    """
     klamm.start()
     create_topic(klamm.bootstrap, "topic")
     assert raw.produce(klamm.bootstrap, "topic", batch(R(b"synced"))) == (0, 0)

@@ -15,6 +15,7 @@ import pytest
 from compat_tests.apache_kafka.server import STOCK_PROPERTIES
 from compat_tests.clients import raw
 from compat_tests.clients.fixtures import create_topic
+from compat_tests.clients.kcat import kcat
 from compat_tests.ports import free_ports
 from compat_tests.process.fixtures import StartKlamm
 from compat_tests.process.watched import CLEAN_SHUTDOWN_FILE, WatchedKlamm
@@ -98,6 +99,46 @@ def test_topics_are_there_after_a_stop_and_after_a_kill(start_klamm: StartKlamm)
     assert raw.list_offset(klamm.bootstrap, "topic", 2, -1)[0] == 0
 
 
+class Addressed(WatchedKlamm):
+    """Its address is not that of other tests."""
+
+    def __init__(self, data_dir: Path, listen: str) -> None:
+        super().__init__(data_dir)
+        self._listen = listen
+
+    def command(self) -> list[str]:
+        options = ["--listen", self._listen, "--data-dir", str(self.data_dir)]
+        return [sys.executable, "-m", "klamm.broker", "serve", *options]
+
+
+def test_every_address_of_the_machine(tmp_path: Path) -> None:
+    """It starts without further settings, and says by which name clients will look for it."""
+    with Addressed(tmp_path / "data", "0.0.0.0:0") as klamm:
+        assert raw.is_alive(klamm.bootstrap)
+        told = f"{socket.gethostname()}:{klamm.port}"
+        assert f"broker 1 at {told}" in kcat("-L", "-b", klamm.bootstrap).stdout.decode()
+        (line,) = (line for line in klamm.stderr_lines() if "clients are told" in line)
+        assert f"clients are told to connect to {told}, the name of this machine" in line
+
+
+def has_ipv6() -> bool:
+    """Whether this machine has ::1; some containers do not."""
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="there is no ::1 here")
+def test_an_address_of_ipv6(tmp_path: Path) -> None:
+    with Addressed(tmp_path / "data", "[::1]:0") as klamm:
+        bootstrap = f"[::1]:{klamm.port}"
+        # The line that was read to know the port.
+        assert klamm.host == "[::1]"
+        assert "broker 1 at ::1:" in kcat("-L", "-b", bootstrap).stdout.decode()
+
+
 def test_second_process_on_the_directory(start_klamm: StartKlamm) -> None:
     klamm = start_klamm()
     line = refusal(*fresh(klamm.data_dir))
@@ -179,7 +220,9 @@ def test_unknown_option() -> None:
     done = serve("--no-such-option")
     assert done.returncode == EXIT_USAGE
     assert done.stdout == ""
-    assert done.stderr == "klamm: unrecognized arguments: --no-such-option; see klamm --help\n"
+    assert done.stderr == (
+        "klamm: unrecognized arguments: --no-such-option; see klamm serve --help\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,9 +233,12 @@ def test_unknown_option() -> None:
         (["--set", "num.partitions=0"], ["num.partitions=0", "at least 1"]),
         (["--set", "compression.type=rar"], ["compression.type=rar", "zstd"]),
         (["--set", "num.partitions"], ["--set", "KEY=VALUE"]),
-        (["--listen", "nowhere"], ["nowhere", "host:port"]),
+        (["--listen", "nowhere"], ["nowhere", "write HOST:PORT, for example 127.0.0.1:9092"]),
         (["--listen", "127.0.0.1:70000"], ["70000", "65535"]),
         (["--listen", "192.0.2.1:0"], ["192.0.2.1:0", "choose another --listen"]),
+        (["--listen", f"{'a' * 64}:0"], ["not the name of a host; choose another --listen"]),
+        (["--set", "listeners=SSL://:9093"], ["--listen and --set listeners", "give one"]),
+        (["--set", "log.dirs=elsewhere"], ["--data-dir and --set log.dirs", "give one"]),
     ],
 )
 def test_option_that_can_not_be_used(
@@ -211,6 +257,13 @@ def test_port_in_use(tmp_path: Path) -> None:
     assert address in line
     assert "in use; choose another --listen" in line
     assert not (tmp_path / "data").exists()
+
+
+def test_address_of_a_property_that_can_not_be_used(tmp_path: Path) -> None:
+    listeners = "listeners=PLAINTEXT://192.0.2.1:0"
+    line = refusal("--set", listeners, "--data-dir", str(tmp_path / "data"))
+    assert line.startswith("cannot listen on 192.0.2.1:0: ")
+    assert line.endswith("; change listeners")
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "file/far/below"])
@@ -235,11 +288,12 @@ def test_data_directory_of_another_node(start_klamm: StartKlamm) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, ["No such file"]),
+        (None, ["No such file", "give --config the path of a file with properties"]),
         (b"num.partitons=1\n", ["num.partitons", "did you mean num.partitions?"]),
         (b"# a comment\nnum.partitions=\\u12\n", ["line 2", "four hexadecimal digits"]),
         (b"num.partitions=\xff\xfe\n", ["num.partitions", "whole number"]),
         (b"\x00\x01\x02\x7fELF" * 30, ["unknown property"]),
+        (b"listeners=SSL://:9093\n", ["--listen", "in the file of --config", "leave --listen out"]),
     ],
 )
 def test_bad_properties_file(tmp_path: Path, content: bytes | None, says: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import sys
 
 from compat_tests.clients.model import READ_COMMITTED
 from compat_tests.history.events import Event
-from compat_tests.transactions.libraries import Confluent, Library, Python
+from compat_tests.transactions.libraries import library_named
 from compat_tests.transactions.reading import read_topic
 from compat_tests.transactions.scope import Identity, Scope, content
 from compat_tests.transactions.telling import die, stop_when_asked, stopping, tell_ready
@@ -33,14 +33,12 @@ def main(
     bootstrap: str, topic: str, partitions: str, bank: str, generation: str, library: str
 ) -> None:
     stop_when_asked()
-    libraries: tuple[Library, ...] = (Confluent(), Python())
-    chosen = next(one for one in libraries if one.name == library)
     identity = Identity(bank, int(generation))
     chance = random.Random(f"{bank} {generation}")
     numbers = range(int(partitions))
     homes = {account: at % len(numbers) for at, account in enumerate(accounts_of(bank))}
     try:
-        producer = chosen.open(bootstrap, bank, TRANSACTION_TIMEOUT_MS)
+        producer = library_named(library).open(bootstrap, bank, TRANSACTION_TIMEOUT_MS)
         tell_ready()
         balances: dict[str, int] = {}
         for _, _, value in read_topic(bootstrap, topic, numbers, READ_COMMITTED):

@@ -14,7 +14,7 @@ from compat_tests.clients.fixtures import (
     own_broker,
     topic_names,
 )
-from compat_tests.transactions.libraries import Confluent, Java, Library, Python
+from compat_tests.transactions.libraries import PYTHON_LIBRARIES, Java, Library, library_named
 
 __all__ = [
     "client",
@@ -25,7 +25,7 @@ __all__ = [
     "topic_names",
 ]
 
-LIBRARIES = ("confluent-kafka", "kafka-python", "java")
+LIBRARIES = (*(one.name for one in PYTHON_LIBRARIES), "java")
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -33,8 +33,7 @@ def library(request: pytest.FixtureRequest) -> Library:
     """Every library with transactions in turn."""
     if request.param == "java":
         return Java(request.getfixturevalue("java_process"))
-    libraries: tuple[Library, ...] = (Confluent(), Python())
-    return next(one for one in libraries if one.name == request.param)
+    return library_named(request.param)
 
 
 @pytest.fixture

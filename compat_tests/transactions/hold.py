@@ -10,13 +10,11 @@ from __future__ import annotations
 import signal
 import sys
 
-from compat_tests.transactions.libraries import Confluent, Library, Python
+from compat_tests.transactions.libraries import library_named
 
 
 def main(name: str, bootstrap: str, transactional_id: str, topic: str, *values: str) -> None:
-    libraries: tuple[Library, ...] = (Confluent(), Python())
-    library = next(one for one in libraries if one.name == name)
-    producer = library.open(bootstrap, transactional_id)
+    producer = library_named(name).open(bootstrap, transactional_id)
     producer.begin()
     for value in values:
         producer.send(topic, value)

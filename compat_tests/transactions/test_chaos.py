@@ -19,6 +19,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from compat_tests.clients.fixtures import OwnBroker, create_topic
 from compat_tests.clients.librdkafka import consumer_settings
 from compat_tests.history.events import Event
+from compat_tests.history.feed import unfed
 from compat_tests.transactions.bank import ACCOUNTS_PER_BANK, OPENING_BALANCE
 from compat_tests.transactions.chaos import BROKER_SETTINGS, Chaos
 from compat_tests.transactions.workers import GENERATION, Place, Worker
@@ -27,11 +28,14 @@ DURATION_S = float(os.environ.get("KLAMM_CHAOS_S", "60"))
 SEED = int(os.environ.get("KLAMM_CHAOS_SEED", "1"))
 CATCH_UP_S = 90.0
 GROUP = "copiers"
+# What both workloads put to the test, besides what each is there for.
+RULES = ("I9 isolation", "I9 all or none", "I12 zombie")
 
 
 @pytest.mark.timeout(DURATION_S + 300)
 def test_money_is_neither_made_nor_lost(own_broker: OwnBroker, tmp_path: Path) -> None:
-    partitions, banks = 3, {"bank-0": "confluent-kafka", "bank-1": "kafka-python"}
+    partitions = 3
+    banks = {"bank-0": "confluent-kafka", "bank-1": "kafka-python", "bank-2": "aiokafka"}
     broker = own_broker(BROKER_SETTINGS)
     broker.start()
     create_topic(broker.bootstrap, "bank", partitions)
@@ -42,7 +46,7 @@ def test_money_is_neither_made_nor_lost(own_broker: OwnBroker, tmp_path: Path) -
     ]
     readers = [
         Worker("reader", (broker.bootstrap, "bank", partitions, library), errors)
-        for library in banks.values()
+        for library in ("confluent-kafka", "kafka-python")
     ]
     chaos = Chaos(broker, "bank", partitions, places, readers, SEED)
     total = len(banks) * ACCOUNTS_PER_BANK * OPENING_BALANCE
@@ -53,6 +57,7 @@ def test_money_is_neither_made_nor_lost(own_broker: OwnBroker, tmp_path: Path) -
         events = chaos.judge(["bank"], tmp_path / "history.jsonl")
     finally:
         chaos.kill_all()
+    assert unfed(events, (*RULES, "I11 money")) == []
     assert count_of(events, "transaction", "ok") > DURATION_S
     broker.stop()
 
@@ -89,6 +94,7 @@ def test_a_copy_has_every_record_once(own_broker: OwnBroker, tmp_path: Path) -> 
     finally:
         source.stop()
         chaos.kill_all()
+    assert unfed(events, (*RULES, "I10 copy")) == []
     assert count_of(events, "transaction", "ok") > DURATION_S / 4
     broker.stop()
 

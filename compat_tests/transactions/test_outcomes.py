@@ -1,42 +1,31 @@
-"""What becomes of a transaction: committed, aborted, open, fenced, timed out, or left by a crash;
-and what consumers of all libraries see of it."""
+"""What becomes of a transaction: committed, aborted, open, fenced or timed out; and what
+consumers of all libraries see of it."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
 import pytest
-from kafka import KafkaConsumer, TopicPartition
 
-from compat_tests.clients.fixtures import Broker, ClientNamed, MakeTopic, OwnBroker, create_topic
-from compat_tests.clients.model import READ_COMMITTED, READ_UNCOMMITTED, Client
+from compat_tests.clients.fixtures import (
+    CLIENT_NAMES,
+    Broker,
+    ClientNamed,
+    MakeTopic,
+    OwnBroker,
+    create_topic,
+)
+from compat_tests.clients.model import READ_UNCOMMITTED
 from compat_tests.transactions.libraries import (
-    Confluent,
     FencedError,
     Library,
-    TransactionalProducer,
     TransactionError,
     Transform,
 )
+from compat_tests.transactions.steps import committed_end, values, write
 
 READY_TIMEOUT_S = 60
-
-
-def values(
-    client: Client, bootstrap: str, topic: str, count: int, isolation: str = READ_COMMITTED
-) -> list[str]:
-    """The first values that a consumer gets of partition 0."""
-    read = client.consume(bootstrap, topic, count, isolation=isolation)
-    return [(one.value or b"").decode() for one in read]
-
-
-def write(producer: TransactionalProducer, topic: str, *sent: str) -> None:
-    producer.begin()
-    for value in sent:
-        producer.send(topic, value)
 
 
 def test_committed_and_aborted(
@@ -59,7 +48,7 @@ def test_committed_and_aborted(
     producer.send(other, "z")
     producer.commit()
     producer.close()
-    for name in ("confluent-kafka", "kafka-python", "kcat", "java"):
+    for name in CLIENT_NAMES:
         client = client_named(name)
         assert values(client, broker.bootstrap, topic, 3) == ["a", "b", "e"], name
         assert values(client, broker.bootstrap, other, 2) == ["x", "z"], name
@@ -90,19 +79,6 @@ def test_nothing_behind_an_open_transaction_is_seen(
     assert committed_end(broker, topic) == 4
     first.close()
     second.close()
-
-
-def committed_end(broker: Broker, topic: str) -> int:
-    """Where a consumer that sees committed records only finds the end."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=broker.bootstrap, isolation_level=READ_COMMITTED, metrics_enabled=False
-    )
-    try:
-        where = TopicPartition(topic, 0)
-        end: int = consumer.end_offsets([where])[where]
-        return end
-    finally:
-        consumer.close()
 
 
 def test_consume_transform_produce(
@@ -181,37 +157,3 @@ def test_a_transaction_that_takes_too_long_is_aborted(
         other.commit()
         other.close()
         assert values(client_named("kcat"), broker.bootstrap, "t", 1) == ["in time"]
-
-
-@pytest.mark.parametrize("name", ["confluent-kafka", "kafka-python"])
-def test_a_producer_killed_in_mid_transaction_comes_back(
-    broker: Broker,
-    make_topic: MakeTopic,
-    name: str,
-    client_named: ClientNamed,
-    transactional_ids: Iterator[str],
-) -> None:
-    topic, transactional_id = make_topic(), next(transactional_ids)
-    killed = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "compat_tests.transactions.hold", name, broker.bootstrap),
-            *(transactional_id, topic, "lost 1", "lost 2"),
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert killed.stdout is not None
-    try:
-        assert killed.stdout.readline() == "written\n"
-    finally:
-        killed.kill()
-        killed.wait()
-        killed.stdout.close()
-    assert committed_end(broker, topic) == 0
-    resumed = Confluent().open(broker.bootstrap, transactional_id)
-    write(resumed, topic, "kept")
-    resumed.commit()
-    reader = client_named("java")
-    assert values(reader, broker.bootstrap, topic, 1) == ["kept"]
-    everything = values(reader, broker.bootstrap, topic, 3, READ_UNCOMMITTED)
-    assert everything == ["lost 1", "lost 2", "kept"]

@@ -1,19 +1,20 @@
-"""kafka-transactions: list, describe, describe-producers, abort, find-hanging; and the transactions
-of kafka-producer-perf-test."""
+"""kafka-transactions: list, describe, describe-producers, abort; and the transactions of
+kafka-producer-perf-test."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Protocol
 
 import pytest
 
-from compat_tests.apache_kafka import TOOLS, tool
+from compat_tests.apache_kafka import tool
 from compat_tests.clients.fixtures import Broker, ClientNamed, MakeTopic
 from compat_tests.clients.java_client import JavaProcess
 from compat_tests.clients.model import READ_COMMITTED, READ_UNCOMMITTED
 from compat_tests.transactions.libraries import Confluent
+from compat_tests.transactions.tool import kafka_transactions
 
 
 class Run(Protocol):
@@ -22,21 +23,8 @@ class Run(Protocol):
 
 @pytest.fixture
 def transactions(java_process: JavaProcess, broker: Broker) -> Run:
-    """Runs kafka-transactions; the rows of its table by the names of the columns."""
-
-    def run(*arguments: str) -> list[dict[str, str]]:
-        reply = java_process.call(
-            "tool",
-            main=TOOLS["kafka-transactions"],
-            arguments=["--bootstrap-server", broker.bootstrap, *arguments],
-        )
-        assert reply["code"] == 0, reply["printed"]
-        lines = [re.split(r"\s*\t\s*", line.strip()) for line in reply["printed"].splitlines()]
-        if not lines:
-            return []
-        return [dict(zip(lines[0], line, strict=False)) for line in lines[1:]]
-
-    return run
+    """Runs kafka-transactions with the broker under test."""
+    return partial(kafka_transactions, java_process, broker.bootstrap)
 
 
 def test_an_administrator_looks_at_a_transaction_and_aborts_it(

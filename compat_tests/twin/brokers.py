@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from compat_tests.apache_kafka import ApacheKafka
+from compat_tests.apache_kafka import ApacheKafka, small_kafka
 from compat_tests.apache_kafka.server import STOCK_PROPERTIES
 from compat_tests.klamm_process import KlammProcess
 from compat_tests.ports import free_ports
@@ -49,7 +49,7 @@ def pair_of_brokers(
 
     def kafka_in(data_dir: Path) -> ApacheKafka:
         lines = settings(data_dir, of_kafka_alone)
-        return ApacheKafka(data_dir, heap="384M", properties=lines)
+        return small_kafka(data_dir, properties=lines)
 
     data_dir = folder / "other"
     other = kafka_in(data_dir) if same else klamm_like_kafka(data_dir, settings(data_dir))

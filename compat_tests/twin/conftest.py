@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from compat_tests.apache_kafka import ApacheKafka
-from compat_tests.conftest import GROUP_PROPERTIES, KAFKA_GROUP_PROPERTIES
+from compat_tests.apache_kafka import ApacheKafka, small_kafka
+from compat_tests.conftest import COMPARED_PROPERTIES, KAFKA_COMPARED_PROPERTIES
 from compat_tests.klamm_process import KlammProcess
 from compat_tests.twin.brokers import klamm_like_kafka
-from compat_tests.twin.codec import versions
 from compat_tests.twin.consumer_groups import ConsumerGroup
-from compat_tests.twin.conversation import Conversation
+from compat_tests.twin.conversation import ASKED, Conversation
 from compat_tests.twin.groups import Group
+from compat_tests.twin.marks import versions_of
 from compat_tests.twin.topics import Twin
 from compat_tests.twin.transactions import Producer
 
@@ -30,12 +30,12 @@ def other_broker(
     """The broker that is compared with Apache Kafka."""
     if os.environ.get("KLAMM_COMPAT_BROKER", "klamm") == "kafka":
         data_dir = tmp_path_factory.mktemp("second-apache-kafka") / "data"
-        with ApacheKafka(data_dir, heap="512M", properties=KAFKA_GROUP_PROPERTIES) as kafka:
+        with small_kafka(data_dir, properties=KAFKA_COMPARED_PROPERTIES) as kafka:
             yield kafka
             kafka.kill()
     else:
         data_dir = tmp_path_factory.mktemp("klamm-twin") / "data"
-        with klamm_like_kafka(data_dir, GROUP_PROPERTIES) as klamm:
+        with klamm_like_kafka(data_dir, COMPARED_PROPERTIES) as klamm:
             yield klamm
 
 
@@ -90,17 +90,26 @@ def consumer_group(coordinated: Twin) -> Iterator[ConsumerGroup]:
     made.close()
 
 
+@pytest.fixture(autouse=True)
+def asked_as_marked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that is run once per version asks both brokers in the version that it is run with.
+
+    `test_every_version` believes the marks.
+    """
+    ASKED.clear()
+    yield
+    marker = request.node.get_closest_marker("every_version")
+    if marker is not None:
+        assert (marker.args[0], request.node.callspec.params["version"]) in ASKED
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`@pytest.mark.every_version("fetch", since=12)` runs a test once per version."""
     marker = metafunc.definition.get_closest_marker("every_version")
     if marker is None:
         return
-    wanted = _wanted(*marker.args, **marker.kwargs)
+    wanted = versions_of(marker)
     metafunc.parametrize("version", wanted, ids=[f"v{version}" for version in wanted])
-
-
-def _wanted(api: str, since: int = 0, until: int = 99) -> list[int]:
-    return [version for version in versions(api) if since <= version <= until]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -34,8 +34,8 @@ def topic_partitions(assignment: Assignment) -> Callable[[Side], list[Plain]]:
 class ConsumerGroup:
     """A group that no other test has."""
 
-    def __init__(self, twin: Twin) -> None:
-        self.id = twin.unused_name("group")
+    def __init__(self, twin: Twin, group_id: str | None = None) -> None:
+        self.id = group_id or twin.unused_name("groupBB")
         self.twin = twin
         self._members: list[ConsumerMember] = []
 
@@ -52,8 +52,12 @@ class ConsumerGroup:
         return topic
 
     def wait_until_assignable(self, topic: str, partitions: int) -> None:
-        """Wait until a member of another group has been assigned the whole topic."""
-        scout = ConsumerGroup(self.twin).member("scout")
+        """Wait until a member of another group has been assigned the whole topic.
+
+        Each partition of groups hears of a topic in its own time. Java gives "Aa" and "BB" the same
+        hash, so that the other group is in the same partition as this one.
+        """
+        scout = ConsumerGroup(self.twin, self.id.replace("BB", "Aa")).member("scout")
         scout.join([topic], compare=False)
         scout.beat_until({topic: range(partitions)})
         scout.leave(compare=False)

@@ -24,6 +24,8 @@ from compat_tests.twin.requests import (
 NOWHERE = "no-such-topic"
 NOBODY = "no-such-group"
 NO_ID = "no-such-transactional-id"
+# Brokers give ids from 0 on: other tests may have got any small one.
+NO_PRODUCER = 1 << 50
 
 _SIDE = Side("nobody", 0)
 
@@ -147,22 +149,26 @@ SAMPLES: Mapping[str, Plain] = {
         "transactions": [
             {
                 "transactional_id": NO_ID,
-                "producer_id": 5,
+                "producer_id": NO_PRODUCER,
                 "producer_epoch": 0,
                 "verify_only": True,
                 "topics": [{"name": NOWHERE, "partitions": [0]}],
             }
         ],
         "v3_and_below_transactional_id": NO_ID,
-        "v3_and_below_producer_id": 5,
+        "v3_and_below_producer_id": NO_PRODUCER,
         "v3_and_below_topics": [{"name": NOWHERE, "partitions": [0]}],
     },
-    "add_offsets_to_txn": {"transactional_id": NO_ID, "producer_id": 5, "group_id": NOBODY},
-    "end_txn": {"transactional_id": NO_ID, "producer_id": 5, "committed": True},
+    "add_offsets_to_txn": {
+        "transactional_id": NO_ID,
+        "producer_id": NO_PRODUCER,
+        "group_id": NOBODY,
+    },
+    "end_txn": {"transactional_id": NO_ID, "producer_id": NO_PRODUCER, "committed": True},
     "write_txn_markers": {
         "markers": [
             {
-                "producer_id": 5,
+                "producer_id": NO_PRODUCER,
                 "producer_epoch": 0,
                 "transaction_result": True,
                 "topics": [{"name": NOWHERE, "partition_indexes": [0]}],
@@ -172,7 +178,7 @@ SAMPLES: Mapping[str, Plain] = {
     "txn_offset_commit": {
         "transactional_id": NO_ID,
         "group_id": NOBODY,
-        "producer_id": 5,
+        "producer_id": NO_PRODUCER,
         "generation_id": -1,
         "topics": [
             {
@@ -184,7 +190,7 @@ SAMPLES: Mapping[str, Plain] = {
         ],
     },
     "describe_transactions": {"transactional_ids": [NO_ID]},
-    "list_transactions": {"state_filters": ["Dead"], "producer_id_filters": [1 << 50]},
+    "list_transactions": {"state_filters": ["Dead"], "producer_id_filters": [NO_PRODUCER]},
 }
 
 # (api, version) of everything that both brokers serve.

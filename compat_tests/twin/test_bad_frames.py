@@ -87,7 +87,7 @@ def compare(
 def closed_after(twin: Twin, data: bytes) -> None:
     with twin.conversation() as talk:
         talk.send_raw(data)
-        talk.expect_closed(PATIENCE_S)
+        talk.expect_closed()
 
 
 @every_request
@@ -338,4 +338,4 @@ def test_replies_before_the_bad_frame_arrive(twin: Twin) -> None:
         talk.send_raw(good)
         answered(talk, "list_offsets", 7)
         talk.send_raw(bad + good)
-        talk.expect_closed(PATIENCE_S)
+        talk.expect_closed()

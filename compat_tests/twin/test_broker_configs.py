@@ -306,7 +306,8 @@ def test_how_settings_are_shown(pair: Twin) -> None:
     wait_until_set(pair, BROKER, NODE_ID, "log.cleaner.backoff.ms", "30000")
     control.ask("describe_configs", 4, describe(BROKER, NODE_ID, *names))
     control.ask(API, 1, alter((BROKER, NODE_ID, [(name, DELETE, None) for name in names])))
-    wait_until_set(pair, BROKER, NODE_ID, "no.such.setting", None)
+    # A value that is shown: that of an unknown setting is not.
+    wait_until_set(pair, BROKER, NODE_ID, "producer.id.expiration.ms", "86400000")
     control.ask("describe_configs", 4, describe(BROKER, NODE_ID, *names))
 
 

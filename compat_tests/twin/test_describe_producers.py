@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compat_tests.twin.batches import R, batch
 from compat_tests.twin.codec import Plain
 from compat_tests.twin.conversation import Conversation
@@ -20,7 +22,8 @@ def written(producer: int, sequence: int, count: int = 1, epoch: int = 0) -> byt
     return batch(*records, producer_id=producer, producer_epoch=epoch, base_sequence=sequence)
 
 
-def test_producers(twin: Twin, talk: Conversation) -> None:
+@pytest.mark.every_version("describe_producers")
+def test_producers(twin: Twin, talk: Conversation, version: int) -> None:
     topic = twin.create_topic(partitions=2)
     for records in (
         batch(),
@@ -31,8 +34,8 @@ def test_producers(twin: Twin, talk: Conversation) -> None:
         written(5002, 2147483646, 3),
     ):
         write(talk, topic, records)
-        talk.ask("describe_producers", VERSION, asked((topic, [0, 1])))
-    talk.ask("describe_producers", VERSION, asked((topic, [0, 0]), (topic, [1])))
+        talk.ask("describe_producers", version, asked((topic, [0, 1])))
+    talk.ask("describe_producers", version, asked((topic, [0, 0]), (topic, [1])))
 
 
 def test_a_duplicate_changes_nothing(twin: Twin, talk: Conversation) -> None:

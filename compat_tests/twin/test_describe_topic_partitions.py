@@ -26,9 +26,10 @@ def topics(twin: Twin) -> list[str]:
     return [twin.create_topic(STEM, partitions=count) for count in (1, 3, 2)]
 
 
-def test_topics(talk: Conversation, topics: list[str]) -> None:
+@pytest.mark.every_version(API)
+def test_topics(talk: Conversation, topics: list[str], version: int) -> None:
     for names in (topics, topics[::-1], topics[1:2], topics[:1] * 2):
-        talk.ask(API, 0, asked(*names))
+        talk.ask(API, version, asked(*names))
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 7, 2000, 2001, 0, -1, -(1 << 31)])

@@ -19,9 +19,10 @@ STATES = (
 )
 
 
-def test_ids_that_are_not_there(transactional: Twin, talk: Conversation) -> None:
+@pytest.mark.every_version("describe_transactions")
+def test_ids_that_are_not_there(transactional: Twin, talk: Conversation, version: int) -> None:
     for ids in ([], [""], ["nobody knows it"], ["a", "", "a"]):
-        talk.ask("describe_transactions", 0, {"transactional_ids": ids})
+        talk.ask("describe_transactions", version, {"transactional_ids": ids})
 
 
 def test_an_empty_transaction(talk: Conversation, producer: Producer) -> None:

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from compat_tests.conftest import KAFKA_GROUP_PROPERTIES
+from compat_tests.conftest import KAFKA_COMPARED_PROPERTIES
 from compat_tests.twin.brokers import pair_of_brokers
 from compat_tests.twin.consumer_groups import ConsumerGroup
 from compat_tests.twin.groups import Group, Member
@@ -35,7 +35,7 @@ SETTINGS = {
     "offsets.topic.segment.bytes": "1048576",
 }
 OF_KAFKA_ALONE = {
-    key: value for key, value in KAFKA_GROUP_PROPERTIES.items() if key.endswith(".enable")
+    key: value for key, value in KAFKA_COMPARED_PROPERTIES.items() if key.endswith(".enable")
 }
 
 

@@ -275,6 +275,10 @@ METRICS_CHANGES: list[list[Change]] = [
     [("match", SET, "=a")],
     [("match", SET, "what=a")],
     [("match", SET, "client_id=a,what=b")],
+    # Java's own, which RE2 does not take: why D-052 does not look at expressions.
+    [("match", SET, "client_id=(?=a)b")],
+    [("match", SET, r"client_id=(a)\1")],
+    [("match", SET, "client_id=a*+")],
 ]
 
 

@@ -56,11 +56,14 @@ def test_offsets_of_an_empty_group(
     group.describe()
 
 
-def test_groups_that_are_not_there(twin: Twin, talk: Conversation, coordinated: Twin) -> None:
+@pytest.mark.every_version("offset_delete")
+def test_groups_that_are_not_there(
+    twin: Twin, talk: Conversation, coordinated: Twin, version: int
+) -> None:
     topic = twin.create_topic()
     for name in ("", "never heard of"):
-        talk.ask("offset_delete", 0, delete(name, (topic, [0])))
-        talk.ask("offset_delete", 0, delete(name))
+        talk.ask("offset_delete", version, delete(name, (topic, [0])))
+        talk.ask("offset_delete", version, delete(name))
 
 
 def test_what_members_subscribe_to_stays(

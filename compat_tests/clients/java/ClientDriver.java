@@ -246,17 +246,20 @@ public class ClientDriver {
                 }
             });
             Set<TopicPartition> before = null;
+            int generationBefore = -1;
             while (RUNNING.containsKey(id)) {
                 double began = seconds();
                 var records = consumer.poll(Duration.ofMillis(50));
                 Set<TopicPartition> now = consumer.assignment();
-                if (!now.equals(before)) {
+                int generation = consumer.groupMetadata().generationId();
+                if (!now.equals(before) || generation != generationBefore) {
                     ObjectNode event = JSON.createObjectNode().put("event", "assignment")
-                        .put("at", began);
+                        .put("at", began).put("noticed", seconds()).put("generation", generation);
                     ArrayNode partitions = event.putArray("partitions");
                     now.forEach(one -> partitions.addArray().add(one.topic()).add(one.partition()));
                     emit(id, event);
                     before = Set.copyOf(now);
+                    generationBefore = generation;
                 }
                 if (!records.isEmpty()) {
                     tellPolled(id, records);
