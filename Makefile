@@ -5,23 +5,29 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help serve test check unit bench bench-disk bench-spark micro long churn chaos pipeline
-.PHONY: fuzz clean packages
+.PHONY: help serve test check unit bench bench-producers bench-disk bench-growth bench-spark micro
+.PHONY: long churn chaos pipeline fuzz clean packages
 
 PYTHON ?= python3
 export PYTHON
+# Tests start the broker some hundred times: it shall be compiled once, as an installed one is.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 INSTALLED := .cache/installed
 UNITS := wire log coordinator broker
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
+
+# ARGS that say where the data is, or name a file that may, are not contradicted.
+OWN_DATA = $(strip $(foreach word,--data-dir --config log.dir,$(findstring $(word),$(ARGS))))
 
 serve: .venv/ready ## run the broker on 127.0.0.1:9092 with its data in data/; ARGS="--listen ..."
-	$(BIN)/klamm serve --data-dir data $(ARGS)
+	$(BIN)/klamm serve $(if $(OWN_DATA),,--data-dir data) $(ARGS)
 
+# Three processes on two cores: one of them mostly waits, as conftest.py has it.
 test: packages check ## everything that must pass: static checks, unit tests, real clients
-	$(BIN)/pytest -ra --durations=10 --numprocesses=2 --dist=loadfile $(ARGS)
+	$(BIN)/pytest -ra --durations=10 --numprocesses=3 --dist=loadfile $(ARGS)
 
 check: .venv/ready-for-tests ## the static checks: ruff, import contracts, mypy on the installed package
 	$(BIN)/ruff check .
@@ -38,8 +44,14 @@ unit: .venv/ready-for-tests ## the unit tests, which need neither Java nor kcat
 bench: packages .venv/ready-for-tests ## klamm and Apache Kafka side by side, at most ten minutes
 	$(BIN)/python -m benchmarks $(ARGS)
 
+bench-producers: packages .venv/ready-for-tests ## a wide matrix of producers, at most 25 minutes
+	$(BIN)/python -m benchmarks --producers $(ARGS)
+
 bench-disk: packages .venv/ready-for-tests ## what depends on the disk: many partitions, long logs, compaction
 	$(BIN)/python -m benchmarks.disk $(ARGS)
+
+bench-growth: .venv/ready-for-tests ## what a request costs with more partitions and connections
+	$(BIN)/python -m benchmarks.growth $(ARGS)
 
 bench-spark: packages .venv/ready-for-tests ## the same with Spark as the client, in its own table
 	$(BIN)/python -m benchmarks --spark $(ARGS)

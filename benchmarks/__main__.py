@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print the table, write results.md."""
+"""`python -m benchmarks`: measure, print a table, write it to results.md or another file."""
 
 from __future__ import annotations
 
@@ -7,17 +7,30 @@ import datetime
 import re
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import report
 from benchmarks.bench import QUICK, Bench, Sizes
 from benchmarks.brokers import KAFKA, KLAMM
-from benchmarks.rows import all_rows, spark_rows
+from benchmarks.rows import Row, all_rows, producer_rows, spark_rows
 from benchmarks.runner import Runner
 from compat_tests.apache_kafka import MissingRequirementError, jars
 
-RESULTS = Path(__file__).with_name("results.md")
-SPARK_RESULTS = Path(__file__).with_name("spark-results.md")
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that are measured in one run, and where their figures go."""
+
+    rows: Callable[[], list[Row]]
+    file_name: str
+    minutes: float
+
+
+STOCK_TABLE = Table(all_rows, "results.md", minutes=9.5)
+SPARK_TABLE = Table(spark_rows, "spark-results.md", minutes=9.5)
+PRODUCERS_TABLE = Table(producer_rows, "producers.md", minutes=24.5)
 
 
 def _arguments() -> argparse.Namespace:
@@ -31,7 +44,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="measurements per row (default 3)")
     parser.add_argument("--quick", action="store_true", help="short measurements, one round")
     parser.add_argument(
-        "--minutes", type=float, default=9.5, help="start no measurement after this (default 9.5)"
+        "--minutes",
+        type=float,
+        help="start no measurement after this (default 9.5, and 24.5 with --producers)",
     )
     parser.add_argument(
         "--broker",
@@ -39,7 +54,12 @@ def _arguments() -> argparse.Namespace:
         default="both",
         help="drive only one of them, for example under a profiler; writes no results",
     )
-    parser.add_argument("--spark", action="store_true", help="the rows of Spark instead")
+    parser.set_defaults(table=STOCK_TABLE)
+    for option, table, rows in (
+        ("--spark", SPARK_TABLE, "the rows of Spark instead"),
+        ("--producers", PRODUCERS_TABLE, "the wide matrix of producers instead"),
+    ):
+        parser.add_argument(option, dest="table", action="store_const", const=table, help=rows)
     parser.add_argument("--list", action="store_true", help="name the rows and end")
     return parser.parse_args()
 
@@ -47,8 +67,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     args = _arguments()
     pattern = re.compile(args.only or "", re.IGNORECASE)
-    known = spark_rows() if args.spark else all_rows()
-    rows = [row for row in known if pattern.search(row.name)]
+    table: Table = args.table
+    rows = [row for row in table.rows() if pattern.search(row.name)]
     if not rows:
         print(f"no row matches {args.only!r}; --list names them", file=sys.stderr)
         return 2
@@ -66,14 +86,15 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="klamm-bench-") as folder,
         Bench(Path(folder), QUICK if args.quick else Sizes()) as bench,
     ):
-        runner = Runner(bench, rows, brokers, seconds_max=args.minutes * 60)
+        minutes = args.minutes or table.minutes
+        runner = Runner(bench, rows, brokers, seconds_max=minutes * 60)
         outcome = runner.run(rounds)
     print(report.terminal_table(rows, outcome))
     print(report.summary(outcome))
     print("\n".join(report.outcome_problems(rows, outcome)))
     if args.broker == "both" and not args.only:
         now = datetime.datetime.now(datetime.UTC)
-        results = SPARK_RESULTS if args.spark else RESULTS
+        results = Path(__file__).with_name(table.file_name)
         results.write_text(report.markdown(rows, outcome, now))
         print(f"written to {results.name}")
     return 0

@@ -22,12 +22,19 @@ class SmallRequests:
 
     def run(self, bench: Bench, server: Server, durability: Durability) -> Figures:
         with server.topic(1, durability) as topic:
-            done = run_process(
-                *("raw_client", "small", f"--port={server.port}", f"--topic={topic}"),
-                *(f"--kind={self.kind}", f"--connections={self.connections}"),
-                *(f"--depth={self.depth}", f"--seconds={bench.sizes.requests_s}"),
-            )
-        return {"requests/s": done["requests"] / done["seconds"]}
+            return small_requests(bench, server, topic, self.kind, self.connections, self.depth)
+
+
+def small_requests(
+    bench: Bench, server: Server, topic: str, kind: str, connections: int, depth: int
+) -> Figures:
+    """How many requests of a kind, about one topic, are answered in a second."""
+    done = run_process(
+        *("raw_client", "small", f"--port={server.port}", f"--topic={topic}", f"--kind={kind}"),
+        *(f"--connections={connections}", f"--depth={depth}"),
+        f"--seconds={bench.sizes.requests_s}",
+    )
+    return {"requests/s": done["requests"] / done["seconds"]}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from benchmarks.java_client import JavaClient
 from benchmarks.machine import cpu_s
 
 PAYLOADS = 100
+WORDS = 500
+WORD_BYTES = 8
 SIZE_STEP_MAX = 20
 
 
@@ -69,16 +71,20 @@ class Bench:
         return self._java
 
     def payload_file(self, size: int) -> Path:
-        """Lines of random letters, for kafka-producer-perf-test.
+        """A value in each line, made of words, so that a codec has something to do.
 
-        With --record-size the tool makes up every byte anew, which would be the bottleneck.
+        With --record-size kafka-producer-perf-test makes up every byte anew, which would be the
+        bottleneck.
         """
         path = self.folder / f"payload-{size}.txt"
         if not path.exists():
-            letters = random.Random(size)
+            chance = random.Random(size)
+            words = [
+                "".join(chance.choices(string.ascii_letters, k=WORD_BYTES)) for _ in range(WORDS)
+            ]
             with path.open("w") as file:
                 for _ in range(PAYLOADS):
-                    file.write("".join(letters.choices(string.ascii_letters, k=size)) + "\n")
+                    file.write(" ".join(chance.choices(words, k=size // WORD_BYTES))[:size] + "\n")
         return path
 
     def sized(

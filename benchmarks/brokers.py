@@ -11,17 +11,25 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from benchmarks import frames
 from benchmarks.loads import LoadError
-from benchmarks.sockets import ERROR_CODE, ask, connect
+from benchmarks.sockets import ERROR_CODE, ask, connect, wait_for_coordinator
 from compat_tests.apache_kafka import ApacheKafka
 from compat_tests.klamm_process import KlammProcess
 
 KLAMM, KAFKA = "klamm", "Kafka"
 TOPIC_READY_TIMEOUT_S = 20
 ADMIN_TIMEOUT_S = 20
+OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Durability(Enum):
@@ -110,6 +118,32 @@ class Server:
             yield name
         finally:
             self.delete_topic(name)
+
+    @contextmanager
+    def offsets_kept(self, durability: Durability) -> Iterator[None]:
+        """The offsets of groups are kept so meanwhile, and as in a stock broker afterwards."""
+        config = _TOPIC_CONFIGS[self.broker][durability]
+        if config:
+            # The broker makes the topic when it first coordinates a group.
+            wait_for_coordinator(self.port, "benchmark")
+        self._alter_offsets_topic(config, AlterConfigOpType.SET)
+        try:
+            yield
+        finally:
+            self._alter_offsets_topic(config, AlterConfigOpType.DELETE)
+
+    def _alter_offsets_topic(self, config: dict[str, str], operation: AlterConfigOpType) -> None:
+        if not config:
+            return
+        entries = [
+            ConfigEntry(name, value, incremental_operation=operation)
+            for name, value in config.items()
+        ]
+        topic = ConfigResource(ResourceType.TOPIC, OFFSETS_TOPIC, incremental_configs=entries)
+        try:
+            self._admin.incremental_alter_configs([topic])[topic].result(ADMIN_TIMEOUT_S)
+        except Exception as problem:
+            raise LoadError(f"{OFFSETS_TOPIC} does not take {config}: {problem}") from problem
 
     def _wait_until_writable(self, topic: str, partitions: int, timeout_s: float) -> None:
         """Wait until each partition answers a fetch.

@@ -36,6 +36,8 @@ class Produce:
     size: int
     acks: str
     partitions: int
+    # Of the producer, in the names that both clients know.
+    properties: tuple[str, ...] = ()
 
     def run(self, bench: Bench, server: Server, durability: Durability) -> Figures:
         figures: Figures = {}
@@ -64,11 +66,12 @@ class Produce:
                 topic,
                 records=records,
                 payload=bench.payload_file(self.size),
-                properties=[f"acks={self.acks}"],
+                properties=[f"acks={self.acks}", *self.properties],
             )
         done = run_process(
             *("confluent_client", "produce", "--bootstrap", server.bootstrap, "--topic", topic),
-            *(f"--records={records}", f"--size={self.size}", f"--acks={self.acks}"),
+            *(f"--records={records}", f"--payload={bench.payload_file(self.size)}"),
+            *(f"--acks={self.acks}", *(f"--set={each}" for each in self.properties)),
         )
         return done["records"] / done["seconds"]
 

@@ -15,6 +15,7 @@ import struct
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -53,8 +54,9 @@ def _producer(args: argparse.Namespace, **more: Any) -> tuple[Any, list[KafkaErr
 
 def produce(args: argparse.Namespace) -> dict[str, float]:
     """Seconds to hand over and flush `records` records."""
-    producer, problems = _producer(args)
-    messages = [{"value": bytes([65 + index % 26]) * args.size} for index in range(BATCH_RECORDS)]
+    producer, problems = _producer(args, **dict(each.split("=", 1) for each in args.set))
+    values = args.payload.read_bytes().splitlines()
+    messages = [{"value": values[index % len(values)]} for index in range(BATCH_RECORDS)]
     started = time.perf_counter()
     left = args.records
     while left > 0:
@@ -172,6 +174,8 @@ def main() -> None:
     parser.add_argument("--acks", default="all")
     parser.add_argument("--records", type=int, default=0)
     parser.add_argument("--transactions", type=int, default=0)
+    parser.add_argument("--payload", type=Path, help="a file with a value to produce in each line")
+    parser.add_argument("--set", action="append", default=[], metavar="PROPERTY=VALUE")
     parser.add_argument("--size", type=int, default=100)
     parser.add_argument("--partitions", type=int, default=1)
     parser.add_argument("--rate", type=int, default=500)

@@ -5,8 +5,8 @@
   1,000 partitions and 10 GB in them. The kill follows the first start.
 - Compaction: bytes compacted in a second. A broker with the cleaner off is filled with keys that
   repeat, and started again with the cleaner on.
-- Append and fetch at 50 GiB, klamm alone: one request after the other on a log of that length,
-  beside the same on one of 1 GiB. Both are sparse files, see sparse_log.py.
+- Append and fetch at 50 GiB, klamm alone: one request after the other on a log of that length, in
+  turns with the same on one of 1 GiB. Both are sparse files, see sparse_log.py.
 
 It needs some 25 GB of disk and a quarter of an hour, so it is not part of `make bench`.
 """
@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import random
 import shutil
 import socket
+import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +42,10 @@ MAKING_TIMEOUT_S = 120
 BATCH_VALUE_BYTES = 1_000
 BATCH_RECORDS = 900
 UNDER_WAY = 16
-REQUESTS = 2_000
+# Of each kind, to each log: requests in a series, and series.
+REQUESTS = 300
+SERIES = 15
+ACTS = ("append", "fetch")
 COMPACTED_BYTES = 512 * 1024 * 1024
 COMPACTION_TIMEOUT_S = 300
 KEYS = 500
@@ -184,8 +190,27 @@ def bytes_in(partition: Path) -> int:
 # --- a long log ----------------------------------------------------------------------------------
 
 
-def measure_long_log(folder: Path, segments: int) -> dict[str, float]:
-    """Microseconds for an append and for a fetch anywhere in a log of so many gibibytes."""
+def measure_long_logs(folder: Path, sizes: Sequence[int]) -> list[dict[str, float]]:
+    """Microseconds for an append and for a fetch anywhere in logs of so many gibibytes.
+
+    In turns, because the machine is not as fast in one minute as in the next.
+    """
+    with ExitStack() as stack:
+        logs = [stack.enter_context(long_log(folder / str(size), size)) for size in sizes]
+        times: list[dict[str, list[float]]] = [{act: [] for act in ACTS} for _ in logs]
+        for number in range(SERIES + 1):
+            for log, found in zip(logs, times, strict=True):
+                for act in ACTS:
+                    took = microseconds(log[act])
+                    # The first series does not count.
+                    if number:
+                        found[act].append(took)
+    return [{act: statistics.median(found[act]) for act in ACTS} for found in times]
+
+
+@contextmanager
+def long_log(folder: Path, segments: int) -> Iterator[dict[str, Callable[[], None]]]:
+    """A broker with one log of so many segments, and what can be done to it."""
     folder.mkdir()
     topic = "deep"
     process = KlammProcess(folder / "data", properties={"log.retention.ms": "-1"})
@@ -195,6 +220,9 @@ def measure_long_log(folder: Path, segments: int) -> dict[str, float]:
     end = lay_out(folder / "data", topic, segments)
     with process, connect(process.port) as connection:
         chance = random.Random(segments)
+        # The same in every series, so that they are in memory from the second on: a long log has
+        # more that is not, and this is about finding, not about reading from the disk.
+        offsets = itertools.cycle([chance.randrange(end) for _ in range(REQUESTS)])
         batch = frames.record_batch(records=1, value_bytes=BATCH_VALUE_BYTES)
         appended = frames.produce(topic, 0, batch, acks=1)
 
@@ -202,31 +230,27 @@ def measure_long_log(folder: Path, segments: int) -> dict[str, float]:
             check(ask(connection, appended), frames.produce_error_at(topic))
 
         def fetch() -> None:
-            request = frames.fetch(topic, 0, chance.randrange(end), bytes_max=1, wait_ms=0)
+            request = frames.fetch(topic, 0, next(offsets), bytes_max=1, wait_ms=0)
             check(ask(connection, request), frames.fetch_error_at(topic))
 
-        found = {"append": microseconds(append), "fetch": microseconds(fetch)}
+        yield dict(zip(ACTS, (append, fetch), strict=True))
     shutil.rmtree(folder)
-    say(f"{segments} GiB: {found}")
-    return found
 
 
 def microseconds(act: Callable[[], None]) -> float:
-    """The median of five series, after one that does not count."""
-    series = []
-    for _ in range(6):
-        began = time.perf_counter()
-        for _ in range(REQUESTS // 5):
-            act()
-        series.append((time.perf_counter() - began) / (REQUESTS // 5) * 1e6)
-    return sorted(series[1:])[2]
+    """What each takes of a series."""
+    began = time.perf_counter()
+    for _ in range(REQUESTS):
+        act()
+    return (time.perf_counter() - began) / REQUESTS * 1e6
 
 
 # --- the table -----------------------------------------------------------------------------------
 
 
 def measure(folder: Path, gigabytes: int, long_gib: int) -> list[Line]:
-    short, long = (measure_long_log(folder / str(gib), gib) for gib in (1, long_gib))
+    short, long = measure_long_logs(folder, (1, long_gib))
+    say(f"1 GiB: {short}, {long_gib} GiB: {long}")
     lines = [
         Line(f"{act} at {long_gib} GiB (first: at 1 GiB)", "µs", short[act], long[act], 1.1)
         for act in ("append", "fetch")

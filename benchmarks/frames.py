@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Mapping
 
 import crc32c
 
@@ -114,10 +115,36 @@ def produce_error_at(topic: str) -> int:
 
 def fetch(topic: str, partition: int, offset: int, *, bytes_max: int, wait_ms: int = 500) -> bytes:
     """Fetch 12 of one partition without a session."""
-    wanted = struct.pack(">iiqiqi", partition, -1, offset, -1, -1, bytes_max) + NO_TAGS
-    topics = uvarint(2) + compact(topic.encode()) + uvarint(2) + wanted + NO_TAGS
-    limits = struct.pack(">iiiibii", -1, wait_ms, 1, bytes_max, 0, 0, -1)
+    offsets = {partition: offset}
+    return fetch_in_session(topic, offsets, (0, -1), bytes_max=bytes_max, wait_ms=wait_ms)
+
+
+def fetch_in_session(
+    topic: str,
+    offsets: Mapping[int, int],
+    session: tuple[int, int],
+    *,
+    bytes_max: int,
+    wait_ms: int = 500,
+) -> bytes:
+    """Fetch 12 of some partitions of a topic, from the offsets given.
+
+    Args:
+        session: its id and its epoch; (0, 0) asks for a new one (KIP-227).
+    """
+    wanted = b"".join(
+        struct.pack(">iiqiqi", partition, -1, offset, -1, -1, bytes_max) + NO_TAGS
+        for partition, offset in offsets.items()
+    )
+    topics = uvarint(2) + compact(topic.encode()) + uvarint(len(offsets) + 1) + wanted + NO_TAGS
+    limits = struct.pack(">iiiibii", -1, wait_ms, 1, bytes_max, 0, *session)
     return frame(FETCH, 12, limits + topics + uvarint(1) + compact(b"") + NO_TAGS)
+
+
+def fetched_session(reply: bytes) -> int:
+    """The id of the session in the reply to `fetch_in_session`."""
+    # correlation id, tags, throttle, error
+    return int(struct.unpack_from(">i", reply, 4 + 1 + 4 + 2)[0])
 
 
 def fetch_error_at(topic: str) -> int:

@@ -1,13 +1,28 @@
-"""The measurements of groups: rebalances, heartbeats. Commits are among the small requests."""
+"""The measurements of groups: commits, rebalances, heartbeats."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.bare import small_requests
 from benchmarks.bench import Bench
 from benchmarks.brokers import Durability, Server
 from benchmarks.clients import Figures
 from benchmarks.loads import run_process
+
+
+@dataclass(frozen=True)
+class OffsetCommits:
+    """Commits of one partition; the durability is that of the topic that keeps them."""
+
+    connections: int
+    depth: int
+
+    def run(self, bench: Bench, server: Server, durability: Durability) -> Figures:
+        with server.topic(1) as topic, server.offsets_kept(durability):
+            return small_requests(
+                bench, server, topic, "offset-commit", self.connections, self.depth
+            )
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from benchmarks.sockets import (
     ERROR_CODE,
     SIZE,
     ask,
+    ask_until_served,
     check,
     connect,
     read_reply,
@@ -93,8 +94,10 @@ class _Pipeline:
 def small(args: argparse.Namespace) -> dict[str, float]:
     """Requests per second with `depth` requests under way on each connection."""
     request, error_at = small_request(args.kind, args.topic)
-    if args.kind == "offset-commit":
+    if args.kind == "offset-commit" and error_at is not None:
         wait_for_coordinator(args.port, args.topic)
+        # Kafka names a coordinator before it has taken over.
+        ask_until_served(args.port, request, error_at)
     pipelines = [
         _Pipeline(args.port, request, error_at, args.depth) for _ in range(args.connections)
     ]

@@ -44,12 +44,21 @@ def check(reply: bytes | bytearray | memoryview, error_at: int | None) -> None:
 
 def wait_for_coordinator(port: int, group: str) -> None:
     """Until the broker coordinates the group; its first look at any group makes a topic."""
+    request = group_frames.find_coordinator(group)
+    ask_until_served(port, request, group_frames.FIND_COORDINATOR_ERROR_AT)
+
+
+def ask_until_served(port: int, request: bytes, error_at: int) -> None:
+    """Ask again and again until the reply is without error.
+
+    Raises:
+        LoadError: when that takes too long.
+    """
     gives_up_at = time.monotonic() + TIMEOUT_S
-    request, error_at = group_frames.find_coordinator(group), group_frames.FIND_COORDINATOR_ERROR_AT
     with connect(port) as connection:
-        while ERROR_CODE.unpack_from(ask(connection, request), error_at)[0] != 0:
+        while (code := ERROR_CODE.unpack_from(ask(connection, request), error_at)[0]) != 0:
             if time.monotonic() > gives_up_at:
-                raise LoadError("there is no coordinator")
+                raise LoadError(f"the broker goes on answering with error code {code}")
             time.sleep(0.05)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import threading
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 from benchmarks import frames
 from benchmarks.brokers import process_for
 from benchmarks.loads import LoadError
-from benchmarks.machine import resident_bytes
+from benchmarks.machine import allow_many_files, resident_bytes
 from benchmarks.sockets import ERROR_CODE, ask, check, connect
 from compat_tests.apache_kafka import ApacheKafka
 from compat_tests.klamm_process import KlammProcess
@@ -89,9 +88,7 @@ def _bytes_with_idle_connections(pid: int, port: int) -> int:
     It is taken from a fresh process, because a JVM that has been under load has touched its whole
     heap already and grows no more.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < 2 * IDLE_CONNECTIONS:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(2 * IDLE_CONNECTIONS, hard), hard))
+    allow_many_files()
     with ExitStack() as stack:
         for _ in range(IDLE_CONNECTIONS):
             connection = stack.enter_context(connect(port))
