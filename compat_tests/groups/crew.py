@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -195,6 +195,12 @@ class Crew:
             for one in self.commits
             if one.outcome == "committed"
         }
+
+    def last_commits(self, partitions: Container[Partition]) -> dict[Partition, Commit]:
+        """What was last told about commits of these."""
+        with self._changed:
+            found = {(one.topic, one.partition): one for one in self.commits}
+        return {partition: last for partition, last in found.items() if partition in partitions}
 
     def history(self) -> History:
         """All that was told until now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from compat_tests.groups.crew import Crew, Host, Member
 from compat_tests.groups.history import Partition
 from compat_tests.groups.hosts import ConsoleHost, JavaHost, KcatHost, Worker
 from compat_tests.groups.kinds import Kind
+from compat_tests.groups.stream import committed_offsets
 
 SEND_TIMEOUT_S = 30
+COMMITTED_TIMEOUT_S = 40
 
 AnyHost = Worker | JavaHost | KcatHost | ConsoleHost
 
@@ -90,10 +93,24 @@ class Group:
         assert isinstance(member.host, Worker)
         member.host.end()
 
-    def wait_until_committed(self, stored: Mapping[Partition, Sequence[str]]) -> None:
-        """Wait until the end of each partition has been committed."""
-        ends = {(topic, number, len(values)) for (topic, number), values in stored.items()}
-        self.crew.wait(lambda: ends <= self.crew.committed(), "commits of everything")
+    def wait_until_committed(
+        self, stored: Mapping[Partition, Sequence[str]]
+    ) -> dict[Partition, int]:
+        """Wait until the broker says that the end of each partition has been committed.
+
+        The members may never tell: one that was killed may have committed, and not have heard of
+        it. Then nobody reads the partition again.
+        """
+        ends = {partition: len(values) for partition, values in stored.items()}
+        deadline = time.monotonic() + COMMITTED_TIMEOUT_S
+        while True:
+            committed = committed_offsets(self.broker.bootstrap, self.id, list(ends))
+            behind = {one for one, end in ends.items() if committed[one] != end}
+            if not behind:
+                return committed
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.crew.last_commits(behind)} instead of {ends}")
+            self.crew.wait_briefly()
 
     def wait_for_more_commits(self, count: int) -> None:
         """Wait until so many further records are behind commits that were acknowledged."""

@@ -21,7 +21,7 @@ from compat_tests.groups.crew import Member
 from compat_tests.groups.group import Group
 from compat_tests.groups.history import beginnings, owners, violations
 from compat_tests.groups.kinds import CONFLUENT, CONFLUENT_NEW, KAFKA_PYTHON, Kind
-from compat_tests.groups.stream import committed_offsets, read_all, writing
+from compat_tests.groups.stream import read_all, writing
 from compat_tests.history.feed import fed
 
 DURATION_S = float(os.environ.get("KLAMM_CHURN_S", "120"))
@@ -82,8 +82,7 @@ def test_members_come_and_go(own_broker: OwnBroker, new_group: Callable[[Broker]
         left = [member for place, member in members.items() if place.group == index]
         group.crew.wait_until_polled(stream.acknowledged, CATCH_UP_S)
         group.wait_until_shared(left, topic, PARTITIONS)
-        group.wait_until_committed(stored)
-        committed = committed_offsets(broker.bootstrap, group.id, list(stored))
+        committed = group.wait_until_committed(stored)
         history = group.crew.history()
         assert violations(history, stored, committed) == []
         group.crew.check_alive(left)

@@ -12,7 +12,7 @@ from typing import Any
 from compat_tests.twin.codec import Plain
 from compat_tests.twin.conversation import Conversation, Pair, Side
 from compat_tests.twin.groups import newest
-from compat_tests.twin.topics import Twin
+from compat_tests.twin.topics import Twin, neighbour
 
 Assignment = Mapping[str, Sequence[int]]
 
@@ -35,7 +35,7 @@ class ConsumerGroup:
     """A group that no other test has."""
 
     def __init__(self, twin: Twin, group_id: str | None = None) -> None:
-        self.id = group_id or twin.unused_name("groupBB")
+        self.id = group_id or twin.unused_group()
         self.twin = twin
         self._members: list[ConsumerMember] = []
 
@@ -54,10 +54,10 @@ class ConsumerGroup:
     def wait_until_assignable(self, topic: str, partitions: int) -> None:
         """Wait until a member of another group has been assigned the whole topic.
 
-        Each partition of groups hears of a topic in its own time. Java gives "Aa" and "BB" the same
-        hash, so that the other group is in the same partition as this one.
+        Each partition of groups hears of a topic in its own time, so the other group is one of the
+        same partition.
         """
-        scout = ConsumerGroup(self.twin, self.id.replace("BB", "Aa")).member("scout")
+        scout = ConsumerGroup(self.twin, neighbour(self.id)).member("scout")
         scout.join([topic], compare=False)
         scout.beat_until({topic: range(partitions)})
         scout.leave(compare=False)

@@ -42,7 +42,7 @@ class Group:
     """A group that no other test has."""
 
     def __init__(self, twin: Twin) -> None:
-        self.id = twin.unused_name("group")
+        self.id = twin.unused_group()
         self.twin = twin
         self._members: list[Member] = []
 

@@ -27,8 +27,7 @@ def assignment(topic: str, *partitions: int) -> bytes:
 @pytest.fixture
 def consumer_group(group: Group) -> Iterator[ConsumerGroup]:
     """The same group, for members of the other protocol."""
-    made = ConsumerGroup(group.twin)
-    made.id = group.id
+    made = ConsumerGroup(group.twin, group.id)
     yield made
     made.close()
 

@@ -131,8 +131,8 @@ def test_records_of_groups(
         play_offsets(talk, offsets, topic)
         play_consumer(consumer_group, topic)
         for play, classic in ((play_upgrade, upgraded), (play_downgrade, downgraded)):
-            modern = closing.enter_context(contextlib.closing(ConsumerGroup(twin)))
-            modern.id = classic.id
+            modern = closing.enter_context(contextlib.closing(ConsumerGroup(twin, classic.id)))
+            modern.wait_until_assignable(topic, 3)
             play(classic, modern, topic)
         every = [group.id, offsets.id, consumer_group.id, upgraded.id, downgraded.id]
         compare(twin, (apache_kafka.data_dir, other_broker.data_dir), every, topic)

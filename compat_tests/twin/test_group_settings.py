@@ -143,8 +143,7 @@ def test_groups_are_not_converted(group: Group, coordinated: Twin) -> None:
     classic = group.member("classic")
     classic.enter()
     classic.sync({classic: b"all"})
-    modern = ConsumerGroup(coordinated)
-    modern.id = group.id
+    modern = ConsumerGroup(coordinated, group.id)
     modern.member("modern").join(["a topic"])
     classic.heartbeat()
     modern.close()

@@ -38,6 +38,8 @@ def names(coordinated: Twin) -> Iterator[set[str]]:
     commit = offset_commit(offsets.id, (topic, {0: 1}))
     coordinated.control.ask("offset_commit", 9, commit)
     modern, left = ConsumerGroup(coordinated), ConsumerGroup(coordinated)
+    for other in (modern, left):
+        other.wait_until_assignable(topic, 1)
     modern.member("a").join([topic])
     once = left.member("b")
     once.join([topic])

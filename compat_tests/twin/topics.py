@@ -40,6 +40,10 @@ class Twin:
         self._names += 1
         return f"{stem}-{self._names:05d}"
 
+    def unused_group(self) -> str:
+        """A group id that no test of this session has used, and `neighbour` neither."""
+        return self.unused_name("groupBB")
+
     def create_topic(
         self, stem: str = "topic", *, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> str:
@@ -139,6 +143,11 @@ class Twin:
                 return
             assert time.monotonic() < deadline, f"{waiting}: not in time: {pair}"
             time.sleep(0.005)
+
+
+def neighbour(group: str) -> str:
+    """Another group that the same partition of groups keeps: Java hashes "Aa" and "BB" alike."""
+    return group.replace("BB", "Aa")
 
 
 def _errors(reply: Any) -> list[str]:
