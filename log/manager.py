@@ -88,11 +88,14 @@ class LogManager:
         self._fs = environment.fs
         self._lock = lock
         self._boot = BootFile(environment.fs, root)
-        self._has_unrecovered = False
         self.producer_id_expiration_ms = producer_id_expiration_ms
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._checkpoints = checkpoints
+        # Partitions that could not be opened.
         self._failed: set[TopicPartition] = set()
+        # Those that may be as a crash has left them: nobody has looked at them in this run. After a
+        # clean stop there are none, whether they are opened or not.
+        self._unrecovered: set[TopicPartition] = set()
         # Copies of partitions that an earlier run has not finished.
         self.unfinished: dict[TopicPartition, list[str]] = {}
         self._removal_lock = threading.Lock()
@@ -145,7 +148,7 @@ class LogManager:
                 producer_id_expiration_ms=producer_id_expiration_ms,
             )
             manager.remove_deleted()
-            manager._find_unfinished()
+            manager._find_partitions()
             if was_clean:
                 marker.remove()
         except BaseException:
@@ -197,6 +200,7 @@ class LogManager:
             log = yield from self._open(key, topic_id, config, now_ms, exists=exists)
         except CorruptLogError as error:
             self._failed.add(key)
+            self._unrecovered.discard(key)
             if error.offset >= self._checkpoints.of(key).recovery_point:
                 # In another boot it could be taken for the mark of a crash.
                 self._boot.damaged.add(partition_directory(*key))
@@ -205,18 +209,23 @@ class LogManager:
         except (StorageError, OSError):
             # What it was left in is for the next start to find out.
             self._failed.add(key)
-            self._has_unrecovered = True
+            self._unrecovered.add(key)
             raise
         self._adopt(key, log)
         return log
 
     def _adopt(self, key: TopicPartition, log: PartitionLog) -> None:
-        self._failed.discard(key)
-        self._boot.damaged.discard(partition_directory(*key))
-        self._checkpoints.forget(key)
+        self._forget_unopened(key)
         self._logs[key] = log
         if self.on_failed is not None:
             log.on_disk_error = self.on_disk_error
+
+    def _forget_unopened(self, key: TopicPartition) -> None:
+        """Drop what is known of a partition that is not open: now it is, or it is gone."""
+        self._failed.discard(key)
+        self._unrecovered.discard(key)
+        self._boot.damaged.discard(partition_directory(*key))
+        self._checkpoints.forget(key)
 
     def _open(
         self,
@@ -252,11 +261,14 @@ class LogManager:
             yield partial(log.set_topic_id, topic_id)
         return log
 
-    def _find_unfinished(self) -> None:
+    def _find_partitions(self) -> None:
         for name in self._fs.list_directories(self.root):
             key = parse_future_directory(name)
             if key is not None:
                 self.unfinished.setdefault(key, []).append(name)
+            key = parse_partition_directory(name)
+            if key is not None and not self.was_clean:
+                self._unrecovered.add(key)
 
     def has(self, topic: str, partition: int) -> bool:
         """Whether there is a directory of that partition, open or not."""
@@ -279,9 +291,7 @@ class LogManager:
         log = self._logs.pop(key, None)
         if log is not None:
             log.on_deleted()
-        self._failed.discard(key)
-        self._boot.damaged.discard(partition_directory(*key))
-        self._checkpoints.forget(key)
+        self._forget_unopened(key)
         if self._fs.exists(self._directory(topic, partition)):
             self._rename(topic, partition, DELETE_DIRECTORY_SUFFIX)
 
@@ -322,8 +332,7 @@ class LogManager:
         """Rename the directory of a partition that is not open; return its new name."""
         key = (topic, partition)
         new_name = self._rename(*key, STRAY_DIRECTORY_SUFFIX)
-        self._boot.damaged.discard(partition_directory(*key))
-        self._checkpoints.forget(key)
+        self._forget_unopened(key)
         logger.warning("%s is set aside as %s: %s", partition_directory(*key), new_name, reason)
         return new_name
 
@@ -333,7 +342,7 @@ class LogManager:
         Only when all were opened: a log that a crash of the system has torn must not be judged as
         one of a killed process, when this one is killed before it has come to it.
         """
-        if not self._has_unrecovered:
+        if not self._unrecovered:
             self._boot.boot_id = self._fs.boot_id()
             self._save_boot()
 
@@ -434,8 +443,9 @@ class LogManager:
     def close(self, threads: int = 1, broker_epoch: int = NO_BROKER_EPOCH) -> None:
         """Shut down cleanly: everything synced, then the marker that says so.
 
-        Without a marker the next start reads the logs: when a log is offline or could not be
-        opened, there is none. What has nothing unsynced is not touched.
+        Without a marker the next start reads the logs: when a log is offline, could not be opened,
+        or was not opened and not closed before, there is none. What has nothing unsynced is not
+        touched.
 
         Args:
             threads: how many logs are written out at the same time. A disk syncs several files in
@@ -446,7 +456,8 @@ class LogManager:
             OSError: a sync failed; the directory was abandoned.
         """
         try:
-            is_clean = not self._failed and not any(log.is_offline for log in self._logs.values())
+            has_offline = any(log.is_offline for log in self._logs.values())
+            is_clean = not (has_offline or self._failed or self._unrecovered)
             with ThreadPoolExecutor(threads) as pool:
                 # One after another where that is asked for: then a test can tell what comes when.
                 write_out_all = pool.map if threads > 1 else map
