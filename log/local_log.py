@@ -80,22 +80,25 @@ class LocalLog:
     def roll(self, base_offset: int, producers: ProducerState, now_ms: int) -> None:
         """Make the segment that begins at base_offset; the old one is closed for writing.
 
-        The new file comes first: when the disk is full, nothing has happened yet. A crash in
-        between leaves an empty last segment, which is what recovery makes of it anyway.
+        The new file comes last: whatever fails, the old segment may go on beyond base_offset. A
+        file that was made before would have to be removed again, and where that fails, or a crash
+        undoes it, the next start would take the old segment to end at base_offset. Indexes and a
+        snapshot without a new segment are what a clean stop leaves, too.
 
         Args:
             producers: what the log knows of them at base_offset.
+
+        Raises:
+            OSError: the disk refuses; no segment has come or gone.
         """
         old = self.segments.active
+        # A roll that fails may leave its index files half written.
+        self.indexes_changed = True
+        written = old.write_indexes()
+        written.append(self.snapshots.write(base_offset, producers))
+        self.unsynced.add_paths([old.path(LOG_SUFFIX), *written])
         new = self.new_segment(base_offset, now_ms)
         new.create()
-        try:
-            written = old.write_indexes()
-            written.append(self.snapshots.write(base_offset, producers))
-        except OSError:
-            new.remove_files()
-            raise
-        self.unsynced.add_paths([old.path(LOG_SUFFIX), *written])
         old.deactivate()
         self.segments.add(new)
 

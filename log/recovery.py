@@ -240,8 +240,9 @@ class Recovery:
             # One that came back after the next crash would describe batches that never were.
             self._fs.sync_directory(self._directory)
         if not clean:
-            # A shutdown that was cut short may have left one; the next one writes it anew.
-            snapshots.remove_torn(base_offsets[-1])
+            # A roll or shutdown that was cut short may have left one, torn or not synced.
+            kept = snapshots.remove_torn(base_offsets[-1])
+            self._unsynced.add_paths([snapshots.path(offset) for offset in kept])
         snapshots.remove_below(base_offsets[0])
         snapshots.remove_stray(base_offsets)
         if not clean or self._first_without_indexes is not None:

@@ -115,7 +115,7 @@ class Segment:
         """Make the (empty) file of a new active segment; its name is not synced yet."""
         file = self.slot.get(create=True)
         if file.size() > 0:
-            # Left by a roll that failed before: nothing in it was ever acknowledged.
+            # Left by a removal that failed before: the log ends here, so nothing in it counts.
             file.truncate(0)
         self.size = 0
         self.activate()

@@ -20,7 +20,7 @@ from klamm.log.batch_search import BatchSearch, crc_of_range
 from klamm.log.batches import BadBatch, iter_batches
 from klamm.log.checkpoint_files import Checkpoints
 from klamm.log.config import INT32_MAX, INT64_MAX, LogConfig
-from klamm.log.layout import LOG_SUFFIX
+from klamm.log.layout import SEGMENT_SUFFIXES
 from klamm.log.leader_epochs import LeaderEpochCache
 from klamm.log.local_log import LocalLog
 from klamm.log.producer_state import ProducerState
@@ -113,7 +113,8 @@ class SegmentRecovery:
                     self._sync_from(first)
                     raise segment.corrupt(bad, expected)
                 self._cut(index, bad, expected)
-            self._unsynced.add_paths([segment.path(LOG_SUFFIX)])
+            # Its indexes, too: a roll or shutdown that was cut short may have left some.
+            self._unsynced.add_paths([segment.path(suffix) for suffix in SEGMENT_SUFFIXES])
             if index + 1 < len(self._segments):
                 self._unsynced.add_paths(segment.write_indexes())
                 segment.deactivate()

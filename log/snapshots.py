@@ -6,6 +6,9 @@ replays at most one segment. A damaged snapshot is removed and the next older on
 any, the whole log is replayed.
 """
 
+from bisect import insort
+from contextlib import suppress
+
 from klamm.log.errors import StorageError
 from klamm.log.fs import FileSystem, read_file
 from klamm.log.layout import SNAPSHOT_SUFFIX, parse_snapshot_file, segment_file
@@ -38,11 +41,17 @@ class ProducerSnapshots:
         path = self.path(offset)
         data = encode_snapshot(state.entries.values())
         file = self._fs.open(path, create=True)
-        file.truncate(0)
-        file.append([data], len(data))
-        if offset not in self.offsets:
-            self.offsets.append(offset)
-            self.offsets.sort()
+        if offset in self.offsets:
+            self.offsets.remove(offset)
+        try:
+            file.truncate(0)
+            file.append([data], len(data))
+        except OSError:
+            # Half of one is none. If it can't be removed, the next start does it.
+            with suppress(OSError):
+                self._fs.remove(path)
+            raise
+        insort(self.offsets, offset)
         return path
 
     def load_newest(self, state: ProducerState, up_to_offset: int, now_ms: int) -> int | None:
@@ -79,13 +88,15 @@ class ProducerSnapshots:
             self.remove(known)
         return bool(above)
 
-    def remove_torn(self, offset: int) -> None:
-        """Remove snapshots above an offset that can't be read."""
-        for known in [known for known in self.offsets if known > offset]:
+    def remove_torn(self, offset: int) -> list[int]:
+        """Remove snapshots above an offset that can't be read; return where the others are."""
+        above = [known for known in self.offsets if known > offset]
+        for known in above:
             try:
                 decode_snapshot(read_file(self._fs, self.path(known)))
             except StorageError:
                 self.remove(known)
+        return [known for known in above if known in self.offsets]
 
     def remove_below(self, offset: int) -> None:
         """Remove snapshots below the log's first segment."""

@@ -120,15 +120,16 @@ class SyncRequest:
 class Unsynced:
     """What a log has changed on disk since its last sync, besides the active segment's bytes.
 
-    `changes` counts names and epochs that changed, `generation` truncations: with them a log knows
-    whether a request that has run still describes it.
+    `changes` counts what was written, renamed or removed, `generation` truncations: with them a log
+    knows whether a request that has run still describes it.
     """
 
     __slots__ = ("changes", "epochs", "generation", "is_deleted", "names", "parent_names", "paths")
 
     def __init__(self) -> None:
-        # Files whose bytes are not synced: rolled segments, indexes, snapshots.
-        self.paths: list[str] = []
+        # Files whose bytes are not synced (rolled segments, indexes, snapshots), each with the
+        # change that wrote it last: a roll that a full disk refuses is tried again and again.
+        self.paths: dict[str, int] = {}
         # Whether names in the partition's directory, its name in the parent directory, or the
         # leader epochs are not on disk yet.
         self.names = False
@@ -141,9 +142,9 @@ class Unsynced:
 
     def add_paths(self, paths: list[str]) -> None:
         """Note files that were written, and whose names may be new."""
-        self.paths += paths
         self.names = True
         self.changes += 1
+        self.paths.update(dict.fromkeys(paths, self.changes))
 
     def add_names(self) -> None:
         """Note that names in the partition's directory were changed or removed."""
@@ -173,7 +174,9 @@ class Unsynced:
         """Forget what a request has synced; False when the request is void."""
         if request.generation != self.generation:
             return False
-        del self.paths[: len(request.paths)]
+        self.paths = {
+            path: change for path, change in self.paths.items() if change > request.changes
+        }
         if request.changes == self.changes and not request.is_partial:
             self.names = False
             self.parent_names = False

@@ -1,7 +1,12 @@
 """Group commit: what a sync covers when the log goes on meanwhile."""
 
+import errno
+
+import pytest
+
 from klamm.log.append_origin import AppendOrigin
 from klamm.log.config import LogConfig
+from klamm.log.errors import LogError
 from klamm.log.memory_fs import MemoryFileSystem
 from klamm.log.tests.support import NOW_MS, append, batch, open_one, values_of
 
@@ -38,6 +43,27 @@ def test_a_roll_during_a_sync_is_left_for_the_next_one() -> None:
     log.flush()
     assert log.recovery_point == 8
     assert len(values_of(open_one(fs.after_crash(), CONFIG)[1])) == 8
+
+
+def test_what_is_written_again_during_a_sync_is_left_for_the_next_one() -> None:
+    fs = MemoryFileSystem()
+    _, log = open_one(fs, CONFIG)
+    for index in range(3):
+        append(log, batch(b"%04d" % index))
+    fs.refuse = lambda operation, path: (
+        errno.ENOSPC if operation == "create" and path.endswith("3.log") else None
+    )
+    with pytest.raises(LogError, match="KAFKA_STORAGE_ERROR"):
+        append(log, batch(b"0003"))
+    request = log.pending_sync()
+    request.run()
+    fs.refuse = None
+    append(log, batch(b"0003"))
+    log.mark_synced(request)
+    assert set(log.pending_sync().paths) == set(request.paths)
+    log.flush()
+    assert log.pending_sync().is_empty
+    assert len(values_of(open_one(fs.after_crash(), CONFIG)[1])) == 4
 
 
 def test_a_truncation_during_a_sync_makes_it_void() -> None:
