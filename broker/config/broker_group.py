@@ -137,12 +137,13 @@ DEFINITIONS: tuple[Definition, ...] = (
         "group.initial.rebalance.delay.ms",
         ConfigType.INT,
         "0",
-        "Pause before the first rebalance of a new classic group, for more members to come.",
+        "Pause before the first rebalance of a new classic group, for more members to come; "
+        "5 ms at least.",
         difference=Difference(
             "3000",
             (
-                "A consumer starts at once; what the delay saves in rebalances is little on one "
-                "node."
+                "A consumer starts at once, and members that start together are still one "
+                "generation; what a longer delay saves in rebalances is little on one node."
             ),
         ),
     ),

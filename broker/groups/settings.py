@@ -9,13 +9,17 @@ from klamm.broker.metadata.image import MetadataImage, ResourceType
 from klamm.coordinator.settings import GroupSettings
 
 MINUTE_MS = 60_000
+# A new classic group waits so long at least for members that start together, and again while some
+# come. They would else fall into the sync of the first of them, and librdkafka, when it is told of
+# a rebalance in progress then, joins again only after two seconds.
+GATHERING_MS = 5
 
 
 def group_settings(config: ServerConfig) -> GroupSettings:
     return GroupSettings(
         group_min_session_timeout_ms=config.group_min_session_timeout_ms,
         group_max_session_timeout_ms=config.group_max_session_timeout_ms,
-        group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+        group_initial_rebalance_delay_ms=max(config.group_initial_rebalance_delay_ms, GATHERING_MS),
         group_max_size=config.group_max_size,
         offset_metadata_max_bytes=config.offset_metadata_max_bytes,
         offsets_retention_ms=config.offsets_retention_minutes * MINUTE_MS,

@@ -11,7 +11,7 @@ import pytest
 from klamm.broker import broker as broker_module
 from klamm.broker.config import load
 from klamm.broker.features import FINALIZED_FEATURES, GROUP_VERSION
-from klamm.broker.groups.settings import group_configs, group_settings
+from klamm.broker.groups.settings import GATHERING_MS, group_configs, group_settings
 from klamm.broker.groups.topics import MetadataTopics
 from klamm.broker.metadata.image import MetadataImage, ResourceType
 from klamm.broker.testing import RunningBroker, running_broker
@@ -29,7 +29,14 @@ TOPIC_ID = UUID(int=5)
 
 
 def test_without_settings_the_defaults_of_both_are_the_same() -> None:
-    assert group_settings(load(None, {})) == GroupSettings()
+    expected = GroupSettings(group_initial_rebalance_delay_ms=GATHERING_MS)
+    assert group_settings(load(None, {})) == expected
+
+
+@pytest.mark.parametrize(("given", "used"), [("0", 5), ("4", 5), ("5", 5), ("3000", 3000)])
+def test_members_that_start_together_are_always_waited_for(given: str, used: int) -> None:
+    settings = group_settings(load(None, {"group.initial.rebalance.delay.ms": given}))
+    assert settings.group_initial_rebalance_delay_ms == used
 
 
 def test_every_setting_of_groups_comes_from_one_of_the_broker() -> None:
