@@ -292,3 +292,43 @@ def test_what_was_opened_for_other_settings_is_opened_again() -> None:
 def test_opening_refuses_what_appending_would_refuse() -> None:
     with pytest.raises(LogError, match="CORRUPT_MESSAGE"):
         open_records(batch((b"k", NOW_MS))[:-1], COMPACTED, now_ms=NOW_MS)
+
+
+# --- which batches are opened --------------------------------------------------------------------
+
+SETTINGS: dict[str, LogConfig] = {
+    "ordinary": LogConfig(),
+    "compacted": COMPACTED,
+    "recompressed": LogConfig(compression_type="zstd"),
+    "not too old": LogConfig(message_timestamp_before_max_ms=HOUR_MS),
+    "stamped": LogConfig(message_timestamp_type="LogAppendTime"),
+    "stamped, not too old": LogConfig(
+        message_timestamp_type="LogAppendTime", message_timestamp_before_max_ms=HOUR_MS
+    ),
+    "any time ahead": LogConfig(message_timestamp_after_max_ms=2**63 - 1),
+}
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.ZSTD])
+@pytest.mark.parametrize("timestamp_type", [0, LOG_APPEND_TIME])
+@pytest.mark.parametrize("ahead_ms", [0, HOUR_MS, HOUR_MS + 1])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_only_what_the_header_can_not_decide_is_opened(
+    name: str, ahead_ms: int, timestamp_type: int, codec: Codec
+) -> None:
+    has_no_limit = name in ("stamped", "stamped, not too old", "any time ahead")
+    expected = (
+        name in ("compacted", "not too old")
+        or (name == "recompressed" and codec != Codec.ZSTD)
+        or timestamp_type == LOG_APPEND_TIME
+        or (ahead_ms > HOUR_MS and not has_no_limit)
+    )
+    latest = NOW_MS + ahead_ms
+    many = [(b"%d" % index, latest) for index in range(5_000)]
+    records = batch(*many, codec=codec, timestamp_type=timestamp_type)
+    assert read_batch_header(records).max_timestamp == latest
+    assert needs_opening(records, SETTINGS[name], NOW_MS) == expected
+    assert needs_opening(memoryview(records), SETTINGS[name], NOW_MS) == expected
+    # What will be refused anyway is not opened.
+    assert not needs_opening(records[:-1], SETTINGS[name], NOW_MS)
+    assert not needs_opening(records[:60], SETTINGS[name], NOW_MS)
