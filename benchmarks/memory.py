@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 # What the system and the processes that run may want meanwhile.
-LEFT_BYTES = 2 << 30
+LEFT_BYTES = 512 << 20
 STEP_BYTES = 256 << 20
 
 
