@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import os
 import re
 import sys
 import tempfile
@@ -80,6 +81,8 @@ def main() -> int:
     except MissingRequirementError as problem:
         print(problem, file=sys.stderr)
         return 2
+    # klamm starts as an installed one does, whose modules are compiled once.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     brokers = {"both": [KAFKA, KLAMM], "klamm": [KLAMM], "kafka": [KAFKA]}[args.broker]
     if not args.quick:
         memory.warm_up()
