@@ -16,7 +16,7 @@ from compat_tests.twin.topics import Twin, neighbour
 
 Assignment = Mapping[str, Sequence[int]]
 
-SETTLED_TIMEOUT_S = 20
+SETTLED_TIMEOUT_S = 40
 
 
 def topic_partitions(assignment: Assignment) -> Callable[[Side], list[Plain]]:

@@ -9,7 +9,9 @@ from typing import Any
 
 from compat_tests.twin.conversation import Body, Conversation, Pair, Side
 
-READY_TIMEOUT_S = 20
+# Apache Kafka may get little of a busy machine.
+READY_TIMEOUT_S = 40
+CREATION_TIMEOUT_MS = 25_000
 CREATED_AHEAD_MAX = 32
 
 
@@ -72,7 +74,10 @@ class Twin:
             "replication_factor": 1,
             "configs": [{"name": key, "value": value} for key, value in configs.items()],
         }
-        body = {"topics": [{"name": name, **fields} for name in names], "timeout": 10_000}
+        body = {
+            "topics": [{"name": name, **fields} for name in names],
+            "timeout": CREATION_TIMEOUT_MS,
+        }
         pair = self.control.ask("create_topics", 7, body, compare=False)
         for side in self.sides:
             for created in pair[side]["topics"]:
@@ -122,7 +127,7 @@ class Twin:
             *("describe_transactions", 0, {"transactional_ids": ids}),
             lambda reply: set(_errors(reply)) == unknown,
             # Kafka makes fifty logs first.
-            timeout_s=4 * READY_TIMEOUT_S,
+            timeout_s=2 * READY_TIMEOUT_S,
         )
         self.wait_until_ids_are_given()
 
