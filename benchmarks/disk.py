@@ -28,7 +28,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import frames
+from benchmarks import frames, memory
 from benchmarks.brokers import KAFKA, KLAMM, Server
 from benchmarks.loads import LoadError
 from benchmarks.sockets import ask, check, connect, read_reply
@@ -282,6 +282,7 @@ def main() -> int:
     parser.add_argument("--long-gib", type=int, default=50, help="of the long log")
     parser.add_argument("--no-results", action="store_true", help="do not write disk.md")
     args = parser.parse_args()
+    memory.warm_up()
     with tempfile.TemporaryDirectory(prefix="klamm-disk-") as folder:
         lines = measure(Path(folder), args.gigabytes, args.long_gib)
     header = (
