@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from compat_tests.disk.rich_workload import PROPERTIES, work
 from compat_tests.process.watched import run_klamm
 
 EXIT_FAULTS = 1
+STOP_TIMEOUT_S = 20
 STATES = ["stopped", "killed"]
 
 
@@ -32,10 +34,22 @@ def rich_dirs(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Kaf
         # Its cleaner goes on; held still, it leaves what a kill would leave.
         os.kill(kafka.pid, signal.SIGSTOP)
         try:
+            wait_until_stopped(kafka.pid)
             shutil.copytree(stopped, killed)
         finally:
             os.kill(kafka.pid, signal.SIGCONT)
     return KafkaDirectories(stopped, killed)
+
+
+def wait_until_stopped(pid: int) -> None:
+    """Wait until each thread stands still: a signal is only on its way when it has been sent."""
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while any(
+        stat.read_text().rpartition(")")[2].split()[0] != "T"
+        for stat in Path(f"/proc/{pid}/task").glob("*/stat")
+    ):
+        assert time.monotonic() < deadline, f"process {pid} goes on"
+        time.sleep(0.01)
 
 
 def findings(directory: Path) -> list[str]:
