@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from klamm.broker.steps import Stepwise
+from klamm.broker.steps import Stepwise, portions
 from klamm.log.errors import LogError
 from klamm.log.producer_state import VerificationGuard
 from klamm.log.validate import OpenedRecords, open_records
@@ -78,8 +78,9 @@ def one_attempt_each(topics: TopicAttempts) -> Stepwise[TopicAttempts]:
     kept: dict[tuple[str, UUID], tuple[TopicProduceData, dict[int, Attempt]]] = {}
     for topic, attempts in topics:
         _, by_index = kept.setdefault((topic.name, topic.topic_id), (topic, {}))
-        for attempt in attempts:
-            earlier = by_index.get(attempt.index)
-            by_index[attempt.index] = attempt if earlier is None else attempt.replace(earlier)
+        for some in portions(attempts):
+            for attempt in some:
+                earlier = by_index.get(attempt.index)
+                by_index[attempt.index] = attempt if earlier is None else attempt.replace(earlier)
             yield None
     return [(topic, list(by_index.values())) for topic, by_index in kept.values() if by_index]

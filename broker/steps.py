@@ -142,10 +142,10 @@ def let_go(items: list[Any]) -> Stepwise[None]:
         yield None
 
 
-def portions(items: Iterable[T]) -> Iterator[list[T]]:
+def portions(items: Iterable[T], count: int = ITEMS_PER_STEP_MAX) -> Iterator[list[T]]:
     """As many items at a time as one step may have."""
     iterator = iter(items)
-    while some := list(islice(iterator, ITEMS_PER_STEP_MAX)):
+    while some := list(islice(iterator, count)):
         yield some
 
 

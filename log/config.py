@@ -5,6 +5,7 @@ so no reader ever sees half of a change.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 INT64_MAX = 2**63 - 1
 INT32_MAX = 2**31 - 1
@@ -12,7 +13,7 @@ HOUR_MS = 60 * 60 * 1000
 DAY_MS = 24 * HOUR_MS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LogConfig:
     """Topic configuration as far as the log needs it (defaults of Apache Kafka 4.3)."""
 
@@ -62,6 +63,22 @@ class LogConfig:
     def uses_log_append_time(self) -> bool:
         """Whether the broker's clock replaces the timestamps of the producer."""
         return self.message_timestamp_type == "LogAppendTime"
+
+    # Asked for every batch, so they are worked out once.
+
+    @cached_property
+    def trusts_headers(self) -> bool:
+        """Whether nothing here needs the records of each batch."""
+        return (
+            self.compression_type == "producer"
+            and not self.compacts
+            and (self.uses_log_append_time or self.message_timestamp_before_max_ms == INT64_MAX)
+        )
+
+    @cached_property
+    def timestamp_ahead_max_ms(self) -> int:
+        """How far the timestamp of a producer may lie ahead of the clock."""
+        return INT64_MAX if self.uses_log_append_time else self.message_timestamp_after_max_ms
 
 
 DEFAULT_CONFIG = LogConfig()

@@ -13,6 +13,7 @@ may be held up. It is a pure function of its arguments: a broker asks `needs_ope
 gets the same result, opened inline.
 """
 
+import struct
 from typing import NamedTuple
 
 from klamm.log.config import INT64_MAX, LogConfig
@@ -27,6 +28,7 @@ from klamm.wire.records.batch import (
     DELETE_HORIZON_MASK,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
+    MAX_TIMESTAMP_OFFSET,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_MASK,
@@ -49,6 +51,8 @@ Buffer = bytes | memoryview
 RECORD_ERRORS_MAX = 1000
 # Below this an uncompressed batch is walked in less time than a thread takes to start.
 INLINE_BYTES_MAX = 4096
+
+_TIMESTAMP = struct.Struct(">q")
 
 KNOWN_ATTRIBUTES = (
     CODEC_MASK | TIMESTAMP_TYPE_MASK | TRANSACTIONAL_MASK | CONTROL_MASK | DELETE_HORIZON_MASK
@@ -94,12 +98,14 @@ def target_codec(header: RecordBatchHeader, config: LogConfig) -> int:
 
 def must_open(header: RecordBatchHeader, config: LogConfig, now_ms: int) -> bool:
     """Say whether the header alone cannot decide about the batch."""
+    if header.attributes & TIMESTAMP_TYPE_MASK:
+        # No producer should claim that the broker set its timestamps.
+        return True
+    if config.trusts_headers:
+        return header.max_timestamp - now_ms > config.timestamp_ahead_max_ms
     if config.compression_type != "producer" and (
         target_codec(header, config) != header.attributes & CODEC_MASK
     ):
-        return True
-    if header.attributes & TIMESTAMP_TYPE_MASK:
-        # No producer should claim that the broker set its timestamps.
         return True
     if config.compacts:
         return True
@@ -107,7 +113,7 @@ def must_open(header: RecordBatchHeader, config: LogConfig, now_ms: int) -> bool
         return False
     return (
         config.message_timestamp_before_max_ms != INT64_MAX
-        or header.max_timestamp - now_ms > config.message_timestamp_after_max_ms
+        or header.max_timestamp - now_ms > config.timestamp_ahead_max_ms
     )
 
 
@@ -117,11 +123,16 @@ def needs_opening(records: Buffer, config: LogConfig, now_ms: int) -> bool:
     False also for small uncompressed batches, which append opens inline in no time, and for bytes
     that append will refuse anyway.
     """
-    if (
-        BATCH_HEADER_SIZE <= len(records) <= INLINE_BYTES_MAX
-        and not records[ATTRIBUTES_OFFSET + 1] & CODEC_MASK
-    ):
-        return False
+    size = len(records)
+    if size >= BATCH_HEADER_SIZE:
+        attributes = records[ATTRIBUTES_OFFSET + 1]
+        if size <= INLINE_BYTES_MAX and not attributes & CODEC_MASK:
+            return False
+        if config.trusts_headers and not attributes & TIMESTAMP_TYPE_MASK:
+            # Almost every batch; its header is read when it is appended.
+            (latest,) = _TIMESTAMP.unpack_from(records, MAX_TIMESTAMP_OFFSET)
+            if latest - now_ms <= config.timestamp_ahead_max_ms:
+                return False
     try:
         header = read_batch_header(records)
     except WireError:

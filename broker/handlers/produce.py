@@ -29,7 +29,7 @@ from klamm.broker.produce_in_transaction import (
     ProduceInTransaction,
 )
 from klamm.broker.replies import Pending, complete_after
-from klamm.broker.steps import Stepwise
+from klamm.broker.steps import Stepwise, portions
 from klamm.log.errors import LogError
 from klamm.log.validate import check_request_shape, is_transactional, needs_opening
 from klamm.wire.errors import ErrorCode
@@ -56,6 +56,8 @@ ADVERTISED_MIN_VERSION = 0
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 TOPIC_IDS_FROM = 13
 FLUSH_MS_NEVER = 2**63 - 1
+# Partitions that are looked at in one step: some hundred microseconds.
+LOOKS_PER_STEP_MAX = 16
 # Refusals that say nothing about the log: those of the request, and those where Kafka doesn't look.
 WITHOUT_LOG_START = frozenset(
     {
@@ -117,8 +119,8 @@ class Production:
         topics: TopicAttempts = []
         for topic in self.request.topic_data:
             attempts: list[Attempt] = []
-            for data in topic.partition_data:
-                attempts.append(self.attempt(topic, data))
+            for some in portions(topic.partition_data, LOOKS_PER_STEP_MAX):
+                attempts += [self.attempt(topic, data) for data in some]
                 yield None
             topics.append((topic, attempts))
         self.topics = yield from one_attempt_each(topics)

@@ -90,11 +90,11 @@ REQUESTS = {
 }
 # Python 3.11 to 3.13 differ by one in a hundred.
 RECORDED = {
-    "produce": Work(168, 5),
-    "produce, five at once": Work(143, 1.8),
-    "produce to six partitions": Work(675, 10),
+    "produce": Work(165, 5),
+    "produce, five at once": Work(140, 1.8),
+    "produce to six partitions": Work(591, 10),
     "produce, synced": Work(269, 8),
-    "produce to six partitions, synced": Work(955, 14),
+    "produce to six partitions, synced": Work(882, 14),
     "fetch": Work(254, 6),
     "fetch of a range of a file": Work(291, 8),
     "metadata": Work(273, 4),
