@@ -15,12 +15,14 @@ from benchmarks.bare import SmallRequests
 from benchmarks.bench import Bench
 from benchmarks.brokers import Durability, Server
 from benchmarks.clients import Consume, Figures, Produce
+from benchmarks.groups import OffsetCommits
 from benchmarks.loads import LoadError
 from benchmarks.machine import Usage
 from benchmarks.rows import BROKERS, Load, Row
 
 WARM_UP_S_MAX = 20.0
 WARM_UP_GROWTH = 1.1
+COMMIT_WARM_UPS = 3
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,9 @@ class Runner:
             Consume("Java", 6).run(self._bench, server, Durability.STOCK)
             for kind in ("api-versions", "metadata", "produce"):
                 SmallRequests(kind, 50, 1).run(self._bench, server, Durability.STOCK)
+            # What a JVM has not compiled yet is two to three times slower.
+            for _ in range(COMMIT_WARM_UPS):
+                OffsetCommits(50, 1).run(self._bench, server, Durability.STOCK)
         except LoadError as problem:
             self._say(f"warm-up of {server.broker} failed: {problem}")
         self._say(f"warmed {server.broker} up in {time.monotonic() - started_s:.0f} s")
