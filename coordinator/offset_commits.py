@@ -91,8 +91,9 @@ class OffsetCommit:
     ) -> Iterator[None]:
         accepted = OffsetCommitResponseTopic(name=known.name, topic_id=known.topic_id)
         missing = []
+        partition_count = known.partition_count
         for partition in topic.partitions:
-            if not 0 <= partition.partition_index < known.partition_count:
+            if not 0 <= partition.partition_index < partition_count:
                 missing.append(partition)
                 continue
             code = ErrorCode.NONE

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from klamm.wire.records.batch import NO_PRODUCER_ID
@@ -22,8 +22,7 @@ Response = TypeVar("Response", contravariant=True)
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorRecord:
+class CoordinatorRecord(NamedTuple):
     """One record of a coordinator's log; a value of None is a tombstone.
 
     Args:

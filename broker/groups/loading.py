@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import trio
@@ -115,7 +114,7 @@ class LogReader:
                 entries.append(
                     decoded
                     if producer_id == NO_PRODUCER_ID
-                    else replace(decoded, producer_id=producer_id)
+                    else decoded._replace(producer_id=producer_id)
                 )
             except UnknownRecordTypeError as unknown:
                 self.unknown_types.add(unknown.record_type)

@@ -45,6 +45,7 @@ DECOMPRESSED_BYTES_MAX = 100 * 1024 * 1024
 
 _NULL_LENGTH = encode_varint(-1)
 _NO_ATTRIBUTES = b"\x00"
+_NO_HEADERS = encode_varint(0)
 
 
 class Record(NamedTuple):
@@ -218,23 +219,28 @@ def encode_record(
     headers: Sequence[tuple[str, bytes | None]] = (),
 ) -> bytes:
     """Return one record as it stands in an uncompressed batch."""
-    parts = [_NO_ATTRIBUTES, encode_varint(timestamp_delta), encode_varint(offset_delta)]
-    _add_bytes(parts, key)
-    _add_bytes(parts, value)
-    parts.append(encode_varint(len(headers)))
-    for header_key, header_value in headers:
-        _add_bytes(parts, header_key.encode("utf-8", "surrogateescape"))
-        _add_bytes(parts, header_value)
-    body = b"".join(parts)
+    body = b"".join(
+        (
+            _NO_ATTRIBUTES,
+            encode_varint(timestamp_delta),
+            encode_varint(offset_delta),
+            _NULL_LENGTH if key is None else encode_varint(len(key)),
+            key or b"",
+            _NULL_LENGTH if value is None else encode_varint(len(value)),
+            value or b"",
+            _encode_headers(headers) if headers else _NO_HEADERS,
+        )
+    )
     return encode_varint(len(body)) + body
 
 
-def _add_bytes(parts: list[bytes], data: bytes | None) -> None:
-    if data is None:
-        parts.append(_NULL_LENGTH)
-    else:
-        parts.append(encode_varint(len(data)))
-        parts.append(data)
+def _encode_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+    parts = [encode_varint(len(headers))]
+    for key, value in headers:
+        encoded = key.encode("utf-8", "surrogateescape")
+        parts += (encode_varint(len(encoded)), encoded)
+        parts += (_NULL_LENGTH,) if value is None else (encode_varint(len(value)), value)
+    return b"".join(parts)
 
 
 def build_batch(

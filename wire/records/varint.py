@@ -38,8 +38,8 @@ def _read_zigzag(data: Buffer, position: int, bytes_max: int, mask: int) -> tupl
 
 def encode_varint(value: int) -> bytes:
     """Return the zig-zag varint of an int32 or int64; both have the same form."""
-    if -64 <= value < 64:
-        return _ONE_BYTE[value]
+    if -64 <= value < _SHORT_MAX:
+        return _SHORT_VARINTS[value]
     assert -(2**63) <= value < 2**63, "the value does not fit 64 bits"
     raw = (value << 1) ^ (value >> 63)
     if raw < 1 << 14:
@@ -52,7 +52,11 @@ def encode_varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-# Index -64 … 63: Python's negative indexes make the second half of the list the negative values.
-_ONE_BYTE = [bytes([value << 1]) for value in range(64)] + [
-    bytes([(-value << 1) - 1]) for value in range(-64, 0)
+# Index -64 … 511, as most lengths and deltas are: Python's negative indexes make the end of the
+# list the negative values.
+_SHORT_MAX = 512
+_SHORT_VARINTS = [
+    *(bytes([value << 1]) for value in range(64)),
+    *(bytes([value << 1 & 0x7F | 0x80, value >> 6]) for value in range(64, _SHORT_MAX)),
+    *(bytes([(-value << 1) - 1]) for value in range(-64, 0)),
 ]
