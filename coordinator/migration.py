@@ -77,9 +77,11 @@ def upgrade_records(
 
 
 def _upgraded_members(group: ClassicGroup, topics: SubscribedTopics) -> list[ConsumerMember]:
-    """The members with what they have. In a group whose first generation has not begun, they have
-    not agreed on a protocol yet, but could."""
-    protocol = group.protocol or select_protocol(group.members.values())
+    """The members with what they have. Those who wait for the next generation have not agreed on a
+    protocol yet, but could: that of the last one, if there is any, need not be known to all."""
+    protocol = group.protocol
+    if any(protocol not in member.protocol_names for member in group.members.values()):
+        protocol = select_protocol(group.members.values())
     taken: set[tuple[UUID, int]] = set()
     members = []
     for member in group.members.values():

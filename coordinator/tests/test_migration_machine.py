@@ -1,4 +1,8 @@
-"""Consumers of both protocols come to one group and go, in any order: it moves both ways."""
+"""Consumers of both protocols come to one group and go, in any order: it moves both ways.
+
+Meanwhile they commit, also what they should not any more: an offset changes only for a member that
+is up to date, or that nobody can have taken the partition from.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,12 @@ from klamm.coordinator.consumer.group import ConsumerGroup
 from klamm.coordinator.consumer.state import ConsumerGroupState
 from klamm.coordinator.tests.consumer.clients import ClassicClient, ConsumerClient
 from klamm.coordinator.tests.consumer.world import World
+from klamm.wire.errors import ErrorCode
+from klamm.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 ROUND_MS = 3_000
 ROUNDS = 60
@@ -22,6 +32,7 @@ ROUNDS = 60
 AnyClient: TypeAlias = ClassicClient | ConsumerClient
 clients = st.integers(0, 3)
 subscriptions = st.sampled_from((["foo"], ["foo", "bar"], ["bar"]))
+protocols = st.sampled_from((["range"], ["sticky", "range"]))
 
 
 class MigrationMachine(RuleBasedStateMachine):
@@ -32,9 +43,12 @@ class MigrationMachine(RuleBasedStateMachine):
         self.world.fakes.topics.add("bar", 2)
         self.other, self.replayed = World(), 0
         self.clients: dict[int, AnyClient] = {}
+        # They may still commit, wherever they are.
+        self.vanished: dict[int, AnyClient] = {}
         self.ids = 0
+        self.commits = 0
         for number, is_classic in enumerate(are_classic):
-            self.come(number, ["foo"], is_classic, is_static=False)
+            self.come(number, ["foo"], is_classic, ["range"], is_static=False)
 
     @property
     def member_ids(self) -> set[str]:
@@ -42,15 +56,28 @@ class MigrationMachine(RuleBasedStateMachine):
         assert group is None or isinstance(group, ClassicGroup | ConsumerGroup)
         return set(group.members) if group else set()
 
-    @rule(number=clients, topics=subscriptions, is_classic=st.booleans(), is_static=st.booleans())
-    def come(self, number: int, topics: list[str], is_classic: bool, is_static: bool) -> None:
+    @rule(
+        number=clients,
+        topics=subscriptions,
+        is_classic=st.booleans(),
+        protocols=protocols,
+        is_static=st.booleans(),
+    )
+    def come(
+        self,
+        number: int,
+        topics: list[str],
+        is_classic: bool,
+        protocols: list[str],
+        is_static: bool,
+    ) -> None:
         if number in self.clients:
             return
         self.ids += 1
         instance_id = f"i{number}" if is_static else None
         client: AnyClient
         if is_classic:
-            client = ClassicClient(f"c{self.ids}", instance_id)
+            client = ClassicClient(f"c{self.ids}", instance_id, protocols)
         else:
             client = ConsumerClient(f"m{self.ids}", instance_id)
         client.topics = topics
@@ -72,7 +99,72 @@ class MigrationMachine(RuleBasedStateMachine):
 
     @rule(number=clients)
     def vanish(self, number: int) -> None:
-        self.clients.pop(number, None)
+        if number in self.clients:
+            self.vanished[number] = self.clients.pop(number)
+
+    @rule(
+        number=clients,
+        has_vanished=st.booleans(),
+        topic=st.sampled_from(("foo", "bar")),
+        partition=st.integers(0, 1),
+        off_by=st.sampled_from((0, 0, -1, 1)),
+    )
+    def commit(
+        self, number: int, has_vanished: bool, topic: str, partition: int, off_by: int
+    ) -> None:
+        client = (self.vanished if has_vanished else self.clients).get(number)
+        if client is None or not client.is_member:
+            return
+        epoch = client.generation if isinstance(client, ClassicClient) else client.epoch
+        self.commits += 1
+        before = self.world.committed("g")
+        code = self._commit(client, topic, partition, epoch + off_by)
+        is_right = self._may_commit(client, topic, partition, epoch + off_by)
+        assert (code is ErrorCode.NONE) == is_right, code
+        changed = {(topic, partition): self.commits} if is_right else {}
+        assert self.world.committed("g") == before | changed
+
+    def _commit(self, client: AnyClient, topic: str, partition: int, epoch: int) -> ErrorCode:
+        return self.world.commit(
+            OffsetCommitRequest(
+                group_id="g",
+                member_id=client.member_id,
+                group_instance_id=client.instance_id,
+                generation_id_or_member_epoch=epoch,
+                topics=[
+                    OffsetCommitRequestTopic(
+                        name=topic,
+                        partitions=[
+                            OffsetCommitRequestPartition(
+                                partition_index=partition, committed_offset=self.commits
+                            )
+                        ],
+                    )
+                ],
+            )
+        )
+
+    def _may_commit(self, client: AnyClient, topic: str, partition: int, epoch: int) -> bool:
+        group = self.world.fakes.groups.get("g")
+        if isinstance(group, ClassicGroup):
+            return (
+                client.member_id in group.members
+                and group.generation == epoch
+                and group.state is not ClassicState.COMPLETING_REBALANCE
+            )
+        if not isinstance(group, ConsumerGroup) or client.member_id not in group.members:
+            return False
+        member = group.members[client.member_id]
+        known = self.world.fakes.topics.find(topic)
+        assert known is not None
+        # What it was given in that epoch or before, and has not given back.
+        given = member.assigned.get(known.topic_id, {}) | member.pending_revocation.get(
+            known.topic_id, {}
+        )
+        owned_since = given.get(partition)
+        return epoch == member.member_epoch or (
+            owned_since is not None and owned_since <= epoch < member.member_epoch
+        )
 
     @rule(rounds=st.integers(1, 4))
     def go_round(self, rounds: int) -> None:
@@ -144,6 +236,7 @@ class MigrationMachine(RuleBasedStateMachine):
         for group_id, group in live.items():
             assert group.TYPE == stored[group_id].TYPE
             assert not isinstance(group, ConsumerGroup) or group == stored[group_id]
+            assert self.world.committed(group_id) == self.other.committed(group_id)
 
     @invariant()
     def no_two_clients_use_the_same(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -156,9 +157,15 @@ class ClassicClient:
     Replies may come later; what has to be done about them is done by `go_on`.
     """
 
-    def __init__(self, name: str, instance_id: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        instance_id: str | None = None,
+        protocols: Sequence[str] = ("range",),
+    ) -> None:
         self.name = name
         self.instance_id = instance_id
+        self.protocols = protocols
         self.member_id = ""
         self.generation = -1
         self.topics: list[str] = []
@@ -223,7 +230,8 @@ class ClassicClient:
             group_instance_id=self.instance_id,
             protocol_type="consumer",
             protocols=[
-                JoinGroupRequestProtocol(name="range", metadata=b"\0\1" + encode(subscription, 1))
+                JoinGroupRequestProtocol(name=name, metadata=b"\0\1" + encode(subscription, 1))
+                for name in self.protocols
             ],
         )
         self._send(world, request, 9)
@@ -266,7 +274,7 @@ class ClassicClient:
             member_id=self.member_id,
             group_instance_id=self.instance_id,
             protocol_type="consumer",
-            protocol_name="range",
+            protocol_name=joined.protocol_name,
             assignments=[
                 SyncGroupRequestAssignment(member_id=id_, assignment=_assignment(partitions))
                 for id_, partitions in given.items()

@@ -11,14 +11,23 @@ from uuid import UUID
 from klamm.coordinator.classic.protocol import ClassicProtocol
 from klamm.coordinator.consumer.protocol import ConsumerProtocol
 from klamm.coordinator.consumer.replay import RECORD_KEYS
+from klamm.coordinator.errors import CoordinatorError
+from klamm.coordinator.offset_commits import OffsetCommit
+from klamm.coordinator.offsets import Offsets
 from klamm.coordinator.ports import Client, CoordinatorRecord
 from klamm.coordinator.settings import GroupSettings
 from klamm.coordinator.tests.fakes import FakeShard
+from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from klamm.wire.messages.heartbeat import HeartbeatRequest
 from klamm.wire.messages.join_group import JoinGroupRequest
 from klamm.wire.messages.leave_group import LeaveGroupRequest
-from klamm.wire.messages.stored.classic_group import GroupMetadataKey, GroupMetadataValue
+from klamm.wire.messages.offset_commit import OffsetCommitRequest
+from klamm.wire.messages.stored.classic_group import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+)
 from klamm.wire.messages.sync_group import SyncGroupRequest
 from klamm.wire.schema import Message
 
@@ -64,12 +73,16 @@ class World:
             self.fakes.timers.cancel(key)
         self.classic = ClassicProtocol(self.shard)
         self.consumer = ConsumerProtocol(self.shard, self.classic)
+        self.offsets = Offsets(self.shard)
         for record in self.fakes.journal.records:
             self.replay(record)
 
     def replay(self, record: CoordinatorRecord) -> None:
         if type(record.key) in RECORD_KEYS:
             self.consumer.replay(record.key, record.value)
+            return
+        if isinstance(record.key, OffsetCommitKey):
+            self.offsets.replay((record,))
             return
         assert isinstance(record.key, GroupMetadataKey)
         assert record.value is None or isinstance(record.value, GroupMetadataValue)
@@ -78,6 +91,27 @@ class World:
     def _replay_and_tell(self, record: CoordinatorRecord) -> None:
         self.replayed(record)
         self.replay(record)
+
+    def commit(self, request: OffsetCommitRequest) -> ErrorCode:
+        """Commit offsets of topics that exist, as clients of both protocols can."""
+        commit = OffsetCommit(
+            request, self.fakes.topics, api_version=9, now_ms=0, metadata_max=4096
+        )
+        for _ in commit.prepare():
+            pass
+        try:
+            self.offsets.check_commit(commit)
+            self.offsets.store_commit(commit)
+        except CoordinatorError as error:
+            return error.code
+        return ErrorCode.NONE
+
+    def committed(self, group_id: str) -> dict[tuple[str, int], int]:
+        return {
+            (topic, partition): value.offset
+            for topic, partitions in self.offsets.of(group_id).items()
+            for partition, value in partitions.items()
+        }
 
     def add_topic(self, name: str, partitions: int, racks: str | None = None) -> None:
         by_partition = [racks.split(",")] * partitions if racks else None
