@@ -98,8 +98,8 @@ RECORDED = {
     "fetch": Work(254, 6),
     "fetch of a range of a file": Work(291, 8),
     "metadata": Work(273, 4),
-    "offset commit": Work(331, 5),
-    "offset commit, five at once": Work(249, 1),
+    "offset commit": Work(312, 5),
+    "offset commit, five at once": Work(220, 1),
 }
 
 
