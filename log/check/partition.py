@@ -26,6 +26,8 @@ from klamm.wire.errors import WireError
 from klamm.wire.records.record import iter_records
 
 OFFSET_MAX = 2**63 - 1
+# A coordinator writes here in the name of producers, and begins with sequence 0 in every batch.
+_COMMITTED_OFFSETS = "__consumer_offsets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,9 @@ class PartitionCheck:
             is_clean=expectation.is_clean,
         )
         producers = Producers(
-            is_complete=first_offset == 0, may_expire=expectation.producers_expire
+            is_complete=first_offset == 0,
+            may_expire=expectation.producers_expire,
+            has_sequences=self._topic != _COMMITTED_OFFSETS,
         )
         snapshots = [
             (offset, self._path(name))

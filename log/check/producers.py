@@ -64,15 +64,17 @@ class Producers:
         is_complete: whether the log is there from its first batch on. Otherwise the fold begins
             with the first snapshot that is loaded.
         may_expire: whether a snapshot may have forgotten producers that were idle for long.
+        has_sequences: whether the batches are numbered, so that the same numbers are a repeat.
 
     Attributes:
         has_gaps: whether compaction has been at work; set by the caller, never reset.
     """
 
-    def __init__(self, *, is_complete: bool, may_expire: bool) -> None:
+    def __init__(self, *, is_complete: bool, may_expire: bool, has_sequences: bool) -> None:
         self.has_gaps = False
         self.is_complete = is_complete
         self._may_expire = may_expire
+        self._has_sequences = has_sequences
         self._known: dict[int, _Producer] = {}
         # First offsets of the open transactions by producer, in the order of the offsets.
         self._open: dict[int, int] = {}
@@ -106,7 +108,7 @@ class Producers:
                 self._open[header.producer_id] = header.base_offset
             if producer.txn_first_record < 0 < header.record_count:
                 producer.txn_first_record = header.base_offset
-        if twin is None or header.base_sequence < 0:
+        if twin is None or header.base_sequence < 0 or not self._has_sequences:
             return None
         return (
             f"producer {header.producer_id} sent sequences up to {batch.last_sequence} once, they"
