@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from compat_tests.twin.batches import BASE_TIMESTAMP_MS, R, batch
 from compat_tests.twin.conversation import Conversation
+from compat_tests.twin.logs import write
 from compat_tests.twin.topics import Twin
-from compat_tests.twin.transactions import ADDING, VERIFYING, Producer, compare_committed
+from compat_tests.twin.transactions import (
+    ADDING,
+    EARLIEST,
+    LATEST,
+    OF_LARGEST_TIME,
+    READ_COMMITTED,
+    VERIFYING,
+    Producer,
+    compare_committed,
+    compare_offsets,
+)
 
 
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
@@ -140,3 +154,36 @@ def test_a_second_producer_fences_the_first(
     producer.end(talk)
     producer.settle(talk)
     compare_committed(talk, topic)
+
+
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+@pytest.mark.every_version("list_offsets", since=2)
+def test_offsets_by_time(
+    twin: Twin, talk: Conversation, producer: Producer, version: int, commit: bool
+) -> None:
+    """Whoever wants committed data only finds nothing at or above the last stable offset: not even
+    the largest time, when that is there. Aborted records are found like others."""
+    topic = twin.create_topic()
+    # Ahead of the clock, so that no marker is later.
+    ahead = time.time_ns() // 1_000_000 + 600_000
+    first, second, third = (BASE_TIMESTAMP_MS + delay for delay in (10, 20, 30))
+    near = [one + delta for one in (first, second, third, ahead) for delta in (-1, 0, 1)]
+    times = (LATEST, EARLIEST, OF_LARGEST_TIME, 0, *near)
+
+    def compare() -> None:
+        for isolation in (READ_COMMITTED, 0):
+            compare_offsets(talk, topic, times=times, isolation=isolation, version=version)
+
+    producer.init(talk)
+    write(talk, topic, batch(R(), base_timestamp=first))
+    compare()
+    producer.write(talk, topic, b"open", at=second)
+    compare()
+    producer.write(talk, topic, b"newest", at=ahead)
+    write(talk, topic, batch(R(), base_timestamp=third))
+    compare()
+    producer.end(talk, commit=commit)
+    producer.settle(talk)
+    compare()
+    producer.write(talk, topic, b"next", at=ahead + 1)
+    compare()

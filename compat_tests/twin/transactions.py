@@ -6,19 +6,23 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compat_tests.twin.batches import CONTROL, TRANSACTIONAL, R, batch
+from compat_tests.twin.batches import BASE_TIMESTAMP_MS, CONTROL, TRANSACTIONAL, R, batch
 from compat_tests.twin.codec import Plain
 from compat_tests.twin.comparison import differences
 from compat_tests.twin.conversation import Conversation, Pair, Side
 from compat_tests.twin.logs import batches_in
 from compat_tests.twin.may_differ import about_the_same_time
-from compat_tests.twin.requests import Body, fetch, fetch_partition, produce
+from compat_tests.twin.requests import Body, fetch, fetch_partition, list_offsets, produce
 from compat_tests.twin.topics import READY_TIMEOUT_S, Twin
 
 INIT, ADD, OFFSETS, END = 5, 3, 4, 5
 # The first version of Produce that adds partitions by itself, and the last that does not.
 ADDING, VERIFYING = 12, 11
 READ_COMMITTED = 1
+LATEST, EARLIEST, OF_LARGEST_TIME = -1, -2, -3
+# Of the last three the first finds records, the second the first marker, the third nothing. Which
+# marker has the largest time is chance, where several are written at once.
+_TIMES = (LATEST, EARLIEST, BASE_TIMESTAMP_MS, BASE_TIMESTAMP_MS + 1, 1 << 50)
 
 
 class Producer:
@@ -130,16 +134,27 @@ class Producer:
         version: int = ADDING,
         partition: int = 0,
         advance: bool = True,
+        at: int = BASE_TIMESTAMP_MS,
         **who: int,
     ) -> Pair:
-        """Produce one transactional batch; its sequence follows the last one."""
+        """Produce one transactional batch; its sequence follows the last one.
+
+        Args:
+            at: the time of the records.
+        """
         place = (topic, partition)
         sequence = self._sequences.get(place, 0)
         held = [R(value) for value in values or (b"value",)]
 
         def body(side: Side) -> Plain:
             identity = self.identity(side, **who)
-            records = batch(*held, base_sequence=sequence, attributes=TRANSACTIONAL, **identity)
+            records = batch(
+                *held,
+                base_sequence=sequence,
+                base_timestamp=at,
+                attributes=TRANSACTIONAL,
+                **identity,
+            )
             return produce(topic, {partition: records}, transactional_id=self.id)(side)
 
         pair = talk.ask("produce", version, body)
@@ -195,16 +210,41 @@ def written(pair: Pair) -> bool:
 
 def compare_committed(talk: Conversation, topic: str, partition: int = 0) -> None:
     """Read a partition as one who wants committed data only, and compare all that is said: bytes,
-    aborted transactions, how far it may be read. Then all of it, with the open part."""
+    aborted transactions, how far it may be read, what is found by time. Then all of it, with the
+    open part."""
     for isolation in (READ_COMMITTED, 0):
         body = fetch({topic: [fetch_partition(partition)]}, isolation_level=isolation)
         pair = talk.ask("fetch", 16, body, compare=False)
         shown = [_readable(side, pair[side]) for side in talk.sides]
         found = differences(*shown, rules=_LOG_RULES, keyed={})
         assert not found, "\n".join(map(str, found))
-        latest = {"partition_index": partition, "current_leader_epoch": -1, "timestamp": -1}
-        asked = {"topics": [{"name": topic, "partitions": [latest]}]}
-        talk.ask("list_offsets", 7, {"replica_id": -1, "isolation_level": isolation, **asked})
+        compare_offsets(talk, topic, partition, isolation=isolation)
+
+
+def compare_offsets(
+    talk: Conversation,
+    topic: str,
+    partition: int = 0,
+    *,
+    times: Sequence[int] = _TIMES,
+    isolation: int = READ_COMMITTED,
+    version: int = 7,
+) -> None:
+    """What ListOffsets finds: the ends, and records and markers by their time."""
+    for time_ms in times:
+        body = list_offsets(topic, time_ms, partition=partition, isolation_level=isolation)
+        talk.ask("list_offsets", version, body, rules=_OFFSET_RULES)
+
+
+# No test gives its records a time that is later than this, unless it is ahead of the clock.
+_RECORDS_UNTIL_MS = BASE_TIMESTAMP_MS + 1_000_000
+
+
+def _same_time(kafka: int, other: int) -> bool:
+    """A record has the time that the test gave it; only markers have that of a clock."""
+    if min(kafka, other) < _RECORDS_UNTIL_MS:
+        return kafka == other
+    return about_the_same_time(kafka, other)
 
 
 # The clock is in every marker.
@@ -212,6 +252,7 @@ _LOG_RULES = {
     "batches[].base_timestamp": about_the_same_time,
     "batches[].max_timestamp": about_the_same_time,
 }
+_OFFSET_RULES = {"topics[].partitions[].timestamp": _same_time}
 
 
 def _readable(side: Side, reply: Plain) -> Plain:
