@@ -8,7 +8,9 @@ from compat_tests.twin.batches import R, batch
 from compat_tests.twin.codec import Plain
 from compat_tests.twin.conversation import Conversation
 from compat_tests.twin.logs import write
+from compat_tests.twin.requests import fetch, fetch_partition, list_offsets
 from compat_tests.twin.topics import Twin
+from compat_tests.twin.transactions import LATEST, READ_COMMITTED, Producer, compare_offsets
 
 EARLIEST = -2
 
@@ -106,3 +108,24 @@ def test_a_partition_that_is_named_twice(twin: Twin, talk: Conversation, version
 def test_internal_topics(twin: Twin, talk: Conversation, version: int) -> None:
     twin.wait_until_groups_are_served()
     talk.ask("delete_records", version, asked(("__consumer_offsets", [partition(0, 0)])))
+
+
+@pytest.mark.every_version("delete_records")
+def test_in_mid_transaction(
+    twin: Twin, talk: Conversation, producer: Producer, version: int
+) -> None:
+    """What is stable ends where the log begins now. A batch begins with the second start only."""
+    topic = twin.create_topic()
+    producer.init(talk)
+    producer.write(talk, topic, *[b"open"] * 5)
+    write(talk, topic, batch(R(), R(), R()))
+    committed_end = list_offsets(topic, LATEST, isolation_level=READ_COMMITTED)
+    for start, deviation in ((3, "D-033"), (5, None), (7, "D-033")):
+        talk.ask("delete_records", version, asked((topic, [partition(0, start)])))
+        look(talk, topic)
+        talk.ask("list_offsets", 7, committed_end, deviation=deviation)
+        body = fetch({topic: [fetch_partition(0, start)]}, isolation_level=READ_COMMITTED)
+        talk.ask("fetch", 16, body, deviation=deviation)
+    producer.end(talk, commit=False)
+    producer.settle(talk)
+    compare_offsets(talk, topic)
