@@ -6,6 +6,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from compat_tests.clients.fixtures import Broker
 from compat_tests.clients.model import READ_COMMITTED, Client
+from compat_tests.process.watched import run_klamm
 from compat_tests.transactions.libraries import TransactionalProducer
 
 
@@ -34,3 +35,11 @@ def committed_end(broker: Broker, topic: str) -> int:
         return end
     finally:
         consumer.close()
+
+
+def stop_and_check(broker: Broker) -> None:
+    """Stop a broker; there is nothing to complain about in what it leaves."""
+    broker.stop()
+    done = run_klamm("check", str(broker.data_dir))
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert done.stdout.startswith("0 faults, 0 notes "), done.stdout[-3000:]

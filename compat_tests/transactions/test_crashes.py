@@ -13,7 +13,7 @@ from compat_tests.clients.fixtures import Broker, ClientNamed, MakeTopic, OwnBro
 from compat_tests.clients.java_client import JavaProcess
 from compat_tests.clients.model import READ_UNCOMMITTED
 from compat_tests.transactions.libraries import Java, Library
-from compat_tests.transactions.steps import committed_end, values, write
+from compat_tests.transactions.steps import committed_end, stop_and_check, values, write
 
 
 def test_a_producer_killed_in_mid_transaction_comes_back(
@@ -90,7 +90,7 @@ def test_a_broker_killed_in_mid_transaction_comes_back(
     assert everything == ["a 1", "a 2", "b 1", "c 1"]
     # Three ends, and nothing else: no record is there twice.
     assert committed_end(broker, "t") == 4 + 3
-    broker.stop()
+    stop_and_check(broker)
 
 
 # Without kafka-python: version 3.0 forgets to end the transaction when nobody listens, and waits
@@ -115,7 +115,7 @@ def test_a_broker_comes_back_while_a_producer_commits(
     producer.close()
     assert values(client_named("confluent-kafka"), broker.bootstrap, "t", 2) == ["a", "b"]
     assert committed_end(broker, "t") == 2 + 2
-    broker.stop()
+    stop_and_check(broker)
 
 
 def crash(broker: Broker) -> None:
