@@ -12,9 +12,10 @@ from __future__ import annotations
 import random
 import sys
 
+from compat_tests.clients.java_client import JavaProcess
 from compat_tests.clients.model import READ_COMMITTED
 from compat_tests.history.events import Event
-from compat_tests.transactions.libraries import library_named
+from compat_tests.transactions.libraries import Java, Library, library_named
 from compat_tests.transactions.reading import read_topic
 from compat_tests.transactions.scope import Identity, Scope, content
 from compat_tests.transactions.telling import die, stop_when_asked, stopping, tell_ready
@@ -38,7 +39,7 @@ def main(
     numbers = range(int(partitions))
     homes = {account: at % len(numbers) for at, account in enumerate(accounts_of(bank))}
     try:
-        producer = library_named(library).open(bootstrap, bank, TRANSACTION_TIMEOUT_MS)
+        producer = find_library(library).open(bootstrap, bank, TRANSACTION_TIMEOUT_MS)
         tell_ready()
         balances: dict[str, int] = {}
         for _, _, value in read_topic(bootstrap, topic, numbers, READ_COMMITTED):
@@ -68,6 +69,11 @@ def main(
                 balances |= after
     except Exception as error:
         die(repr(error))
+
+
+def find_library(name: str) -> Library:
+    """Java gets a process of this bank alone, which ends when this one does."""
+    return Java(JavaProcess()) if name == Java.name else library_named(name)
 
 
 def transfer(balances: dict[str, int], chance: random.Random) -> dict[str, int]:

@@ -7,7 +7,9 @@ begins with. A history that is wrong is kept, and its path is in the message.
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import re
 import threading
 import time
 from dataclasses import replace
@@ -20,8 +22,10 @@ from compat_tests.clients.fixtures import OwnBroker, create_topic
 from compat_tests.clients.librdkafka import consumer_settings
 from compat_tests.history.events import Event
 from compat_tests.history.feed import unfed
+from compat_tests.process.watched import run_klamm
 from compat_tests.transactions.bank import ACCOUNTS_PER_BANK, OPENING_BALANCE
 from compat_tests.transactions.chaos import BROKER_SETTINGS, Chaos
+from compat_tests.transactions.steps import stop_and_check
 from compat_tests.transactions.workers import GENERATION, Place, Worker
 
 DURATION_S = float(os.environ.get("KLAMM_CHAOS_S", "60"))
@@ -30,12 +34,22 @@ CATCH_UP_S = 90.0
 GROUP = "copiers"
 # What both workloads put to the test, besides what each is there for.
 RULES = ("I9 isolation", "I9 all or none", "I12 zombie")
+# What `klamm dump` prints of a transactional id.
+TRANSACTION = re.compile(
+    r'TransactionLogKey=\{"transactional_id": "(?P<id>.*?)"\} TransactionLogValue=(?P<value>\{.*\})'
+)
+ONGOING = 1
 
 
 @pytest.mark.timeout(DURATION_S + 300)
-def test_money_is_neither_made_nor_lost(own_broker: OwnBroker, tmp_path: Path) -> None:
+def test_money_is_neither_made_nor_lost(
+    own_broker: OwnBroker, kafka_jars: Path, tmp_path: Path
+) -> None:
     partitions = 3
     banks = {"bank-0": "confluent-kafka", "bank-1": "kafka-python", "bank-2": "aiokafka"}
+    # Only Java speaks transactions version 2 (KIP-890), where a partition is added by writing to it
+    # and each end raises the epoch.
+    banks["bank-3"] = "java"
     broker = own_broker(BROKER_SETTINGS)
     broker.start()
     create_topic(broker.bootstrap, "bank", partitions)
@@ -59,7 +73,9 @@ def test_money_is_neither_made_nor_lost(own_broker: OwnBroker, tmp_path: Path) -
         chaos.kill_all()
     assert unfed(events, (*RULES, "I11 money")) == []
     assert count_of(events, "transaction", "ok") > DURATION_S
-    broker.stop()
+    stop_and_check(broker)
+    spoken = spoken_versions(broker.data_dir)
+    assert spoken == {bank: {2 if name == "java" else 0} for bank, name in banks.items()}
 
 
 @pytest.mark.timeout(DURATION_S + 300)
@@ -96,11 +112,27 @@ def test_a_copy_has_every_record_once(own_broker: OwnBroker, tmp_path: Path) -> 
         chaos.kill_all()
     assert unfed(events, (*RULES, "I10 copy")) == []
     assert count_of(events, "transaction", "ok") > DURATION_S / 4
-    broker.stop()
+    stop_and_check(broker)
 
 
 def count_of(events: list[Event], action: str, outcome: str) -> int:
     return sum(1 for event in events if (event.action, event.type) == (action, outcome))
+
+
+def spoken_versions(data_dir: Path) -> dict[str, set[int]]:
+    """The versions with which each transactional id has begun transactions, as they are stored."""
+    files = [str(path) for path in data_dir.glob("__transaction_state-*/*.log")]
+    done = run_klamm("dump", "--limit", "200", *files)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, set[int]] = {}
+    for line in done.stdout.splitlines():
+        record = TRANSACTION.search(line)
+        if record is not None:
+            value = json.loads(record["value"])
+            if value["transaction_status"] == ONGOING:
+                versions = found.setdefault(record["id"], set())
+                versions.add(value["client_transaction_version"])
+    return found
 
 
 class Source(threading.Thread):

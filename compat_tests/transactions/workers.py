@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -38,6 +39,8 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=output,
                 text=True,
+                # A worker may have a Java process, which is killed and paused with it.
+                process_group=0,
             )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -61,14 +64,14 @@ class Worker:
 
     def pause(self) -> None:
         self.is_paused = True
-        self._process.send_signal(signal.SIGSTOP)
+        self._signal_all(signal.SIGSTOP)
 
     def resume(self) -> None:
         self.is_paused = False
-        self._process.send_signal(signal.SIGCONT)
+        self._signal_all(signal.SIGCONT)
 
     def kill(self) -> None:
-        self._process.kill()
+        self._signal_all(signal.SIGKILL)
         self._join()
 
     def stop(self) -> None:
@@ -79,8 +82,13 @@ class Worker:
         try:
             self._process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._signal_all(signal.SIGKILL)
         self._join()
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        # Once it has ended and been waited for, its id may be that of somebody else.
+        if not self.is_over:
+            os.killpg(self._process.pid, number)
 
     def _join(self) -> None:
         self._process.wait()
