@@ -175,6 +175,9 @@ class Broker:
         log = self.logs.metadata.open_partition(
             METADATA_TOPIC, 0, METADATA_TOPIC_ID, METADATA_LOG_CONFIG, now_ms
         )
+        self.metadata.check_end(log)
+        # Nothing is refused any more for what the metadata is.
+        self.logs.begin()
         self.cluster_id = self.logs.cluster_id
         self.reserve = Reserve(self._fs, self.logs.metadata.root)
         self.reserve.fill()

@@ -22,9 +22,10 @@ Where a partition is, the metadata says (`assigned`, a directory id), and the di
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from uuid import UUID
 
+from klamm.log.checkpoint import encode_uuid
 from klamm.log.checkpoint_files import CHECKPOINT_FILES
 from klamm.log.clean_shutdown import NO_BROKER_EPOCH
 from klamm.log.config import LogConfig
@@ -88,15 +89,16 @@ class LogDirectories:
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
         admit: Callable[[MetaProperties], None] = lambda _: None,
     ) -> "LogDirectories":
-        """Take possession of all directories.
+        """Keep others out of all directories, and find out how they were left.
 
-        In a new cluster all of them are made. Later one that does not exist is offline, because a
-        disk may not be mounted; an empty one is taken for new.
+        Only new ones are written to before `begin`. In a new cluster all of them are made. Later
+        one that does not exist is offline, because a disk may not be mounted; an empty one is taken
+        for new.
 
         Args:
             roots: the directories of partitions.
             metadata_root: that of the metadata log; the first one when it is not given.
-            admit: asked about that one, as in LogManager.open.
+            admit: asked about that one, as in LogManager.claim.
 
         Raises:
             DirectoryLockedError: another process uses one of them.
@@ -121,7 +123,7 @@ class LogDirectories:
                     if not is_new_cluster and not fs.exists(root):
                         raise FileNotFoundError(f"{root} does not exist")
                     opened.append(
-                        LogManager.open(
+                        LogManager.claim(
                             fs,
                             root,
                             node_id=node_id,
@@ -137,8 +139,7 @@ class LogDirectories:
                         raise
                     unusable[root] = error
             if not any(directory.root in roots for directory in opened):
-                reasons = "; ".join(f"{root}: {reason}" for root, reason in unusable.items())
-                raise InconsistentDirectoryError(f"none of log.dirs can be used: {reasons}")
+                raise _none_usable(unusable)
         except BaseException:
             for directory in opened:
                 directory.abandon()
@@ -146,6 +147,24 @@ class LogDirectories:
         for root, reason in unusable.items():
             logger.error("%s is offline: %s", root, reason)
         return cls(roots, opened[0], opened)
+
+    def begin(self) -> None:
+        """Write to the directories from now on, as LogManager.begin; one that refuses goes offline.
+
+        Raises:
+            OSError: the directory of the metadata log refuses.
+            InconsistentDirectoryError: all those for partitions do.
+        """
+        for directory in self._opened:
+            try:
+                directory.begin()
+            except OSError as error:
+                if directory.on_failed is None:
+                    raise
+                directory.fail(error)
+        if not self.online:
+            reasons = {one.root: one.failure for one in self._opened if one.failure is not None}
+            raise _none_usable(reasons)
 
     def __iter__(self) -> Iterator[PartitionLog]:
         for directory in self._opened:
@@ -347,6 +366,11 @@ class LogDirectories:
                 errors.append(error)
         if errors:
             raise errors[0]
+
+
+def _none_usable(reasons: Mapping[str, Exception]) -> InconsistentDirectoryError:
+    listed = "; ".join(f"{root}: {reason}" for root, reason in reasons.items())
+    return InconsistentDirectoryError(f"none of log.dirs can be used: {listed}")
 
 
 def _read_all_properties(

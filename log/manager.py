@@ -2,9 +2,10 @@
 
 The way of a directory through a run:
 
-1. `open`: lock it, check that it is ours, read the checkpoints, and ask `admit`, who knows what is
-   in the logs; a directory that is refused so far is left as it was. Then remove what was being
-   deleted, and take the clean shutdown marker away (synced: from now on a crash is a crash).
+1. `claim`: lock it, check that it is ours, read the checkpoints, and ask `admit`, who knows what is
+   in the logs; a directory that is refused so far is left as it was. Then `begin`: remove what was
+   being deleted, and take the clean shutdown marker away (synced: from now on a crash is a crash).
+   `open` is both.
 2. `open_partition` for every partition that the metadata knows, `set_aside_strays` for the rest,
    then `note_boot`.
 3. `checkpoint_writer` now and then. The recovery point decides how much the next start reads.
@@ -74,6 +75,7 @@ class LogManager:
         lock: Lock,
         properties: MetaProperties,
         *,
+        is_new: bool,
         was_clean: bool,
         checkpoints: CheckpointFiles,
         producer_id_expiration_ms: int,
@@ -83,6 +85,7 @@ class LogManager:
         self.cluster_id = properties.cluster_id
         self.directory_id = properties.directory_id
         self.was_clean = was_clean
+        self._is_new = is_new
         self.failure: OSError | None = None
         self.on_failed: Callable[[LogManager, OSError], None] | None = None
         self._fs = environment.fs
@@ -112,7 +115,38 @@ class LogManager:
         admit: Callable[[MetaProperties], None] = lambda _: None,
         environment: LogEnvironment | None = None,
     ) -> "LogManager":
-        """Take possession of a data directory, which is made when it is not there.
+        """Take possession of a data directory, which is made when it is not there; see `claim`."""
+        manager = cls.claim(
+            fs,
+            root,
+            node_id=node_id,
+            cluster_id=cluster_id,
+            producer_id_expiration_ms=producer_id_expiration_ms,
+            admit=admit,
+            environment=environment,
+        )
+        try:
+            manager.begin()
+        except BaseException:
+            manager.abandon()
+            raise
+        return manager
+
+    @classmethod
+    def claim(
+        cls,
+        fs: FileSystem,
+        root: str,
+        *,
+        node_id: int,
+        cluster_id: str | None = None,
+        producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+        admit: Callable[[MetaProperties], None] = lambda _: None,
+        environment: LogEnvironment | None = None,
+    ) -> "LogManager":
+        """Keep others out of a data directory, and find out how it was left.
+
+        One that is new is made and gets its ids. In any other nothing is changed before `begin`.
 
         Args:
             admit: raises a StorageError when the directory is to be left alone.
@@ -136,27 +170,33 @@ class LogManager:
             properties = ensure_meta_properties(fs, root, node_id, cluster_id)
             checkpoints = CheckpointFiles(fs, root)
             admit(properties)
-            marker = CleanShutdownFile(fs, root)
-            was_clean = marker.exists()
             manager = cls(
                 environment or LogEnvironment(fs),
                 root,
                 lock,
                 properties,
-                was_clean=was_clean,
+                is_new=is_new,
+                was_clean=CleanShutdownFile(fs, root).exists(),
                 checkpoints=checkpoints,
                 producer_id_expiration_ms=producer_id_expiration_ms,
             )
-            manager.remove_deleted()
             manager._find_partitions()
-            if was_clean:
-                marker.remove()
         except BaseException:
             lock.release()
             raise
-        if not is_new and not was_clean:
-            logger.info("%s was not closed: recovering what was written last", root)
         return manager
+
+    def begin(self) -> None:
+        """Write here from now on: a stop without `close` is a crash.
+
+        Raises:
+            OSError: the directory can't be written.
+        """
+        self.remove_deleted()
+        if self.was_clean:
+            CleanShutdownFile(self._fs, self.root).remove()
+        elif not self._is_new:
+            logger.info("%s was not closed: recovering what was written last", self.root)
 
     def __iter__(self) -> Iterator[PartitionLog]:
         return iter(list(self._logs.values()))

@@ -51,6 +51,8 @@ class MetadataStore:
     Attributes:
         is_formatted: whether Kafka's storage tool has made the directory.
         bootstrap: the records with which it wants a new cluster to begin.
+        damage: where reading stopped before the end of the files. Recovery may find that this is
+            the end of the log.
     """
 
     log: PartitionLog
@@ -61,6 +63,8 @@ class MetadataStore:
         self.bootstrap: list[Message] = []
         self._directory = f"{root}/{partition_directory(METADATA_TOPIC, 0)}"
         self._next_offset = 0
+        # Where the log could not be read any further.
+        self.damage: CorruptLogError | None = None
         # The records since BeginTransactionRecord (KIP-868), which count once they have ended.
         self._transaction: list[Any] | None = None
         if fs.exists(self._directory):
@@ -84,6 +88,14 @@ class MetadataStore:
         if snapshots:
             (self._next_offset, self.quorum.epoch), name = max(snapshots)
             self._replay(read_snapshot(fs, f"{directory}/{name}"))
+        try:
+            self._replay_log(fs)
+        except CorruptLogError as damage:
+            self.damage = damage
+        self.quorum.read_state(fs, directory)
+
+    def _replay_log(self, fs: FileSystem) -> None:
+        directory = self._directory
         for header, batch in read_log(fs, directory, self._next_offset):
             if header.base_offset != self._next_offset:
                 raise InconsistentDirectoryError(
@@ -93,7 +105,6 @@ class MetadataStore:
             self._replay([(header, batch)])
             self._next_offset = header.next_offset
             self.quorum.epoch = max(self.quorum.epoch, header.partition_leader_epoch)
-        self.quorum.read_state(fs, directory)
 
     def _read_bootstrap(self, fs: FileSystem, path: str) -> list[Message]:
         return [
@@ -148,16 +159,24 @@ class MetadataStore:
 
     # --- writing ---
 
-    def lead(self, log: PartitionLog, node_id: int, directory_id: UUID, now_ms: int) -> None:
-        """Go on with the log, which was opened meanwhile; the caller flushes it.
+    def check_end(self, log: PartitionLog) -> None:
+        """Compare with the log, which was opened meanwhile.
 
         Raises:
             CorruptLogError: it does not end where it ended when it was read.
         """
         if log.log_end_offset != self._next_offset:
-            raise CorruptLogError(
+            raise self.damage or CorruptLogError(
                 log.directory, self._next_offset, 0, f"the log ends at {log.log_end_offset}"
             )
+
+    def lead(self, log: PartitionLog, node_id: int, directory_id: UUID, now_ms: int) -> None:
+        """Go on with the log, which was opened meanwhile; the caller flushes it.
+
+        Raises:
+            CorruptLogError: as check_end.
+        """
+        self.check_end(log)
         self.log = log
         batch = self.quorum.election(
             node_id, directory_id, base_offset=log.log_end_offset, now_ms=now_ms

@@ -2,7 +2,7 @@
 
 import pytest
 
-from klamm.log.errors import CorruptFileError
+from klamm.log.errors import CorruptFileError, CorruptLogError
 from klamm.log.layout import parse_metadata_snapshot
 from klamm.log.memory_fs import MemoryFileSystem
 from klamm.log.reading import read_log, read_snapshot
@@ -26,6 +26,17 @@ def offsets(fs: MemoryFileSystem, from_offset: int = 0) -> list[int]:
     return [header.base_offset for header, _ in read_log(fs, DIRECTORY, from_offset)]
 
 
+def offsets_before_damage(fs: MemoryFileSystem, from_offset: int = 0) -> tuple[list[int], str]:
+    """What could be read, and why not more."""
+    found = []
+    try:
+        for header, _ in read_log(fs, DIRECTORY, from_offset):
+            found.append(header.base_offset)
+    except CorruptLogError as error:
+        return found, str(error)
+    pytest.fail("there is no damage")
+
+
 def damage(fs: MemoryFileSystem, path: str) -> None:
     file = fs.open(path)
     data = file.pread(file.size(), 0)
@@ -41,11 +52,14 @@ def test_batches_from_an_offset_on(fs: MemoryFileSystem) -> None:
 
 
 def test_a_log_ends_at_its_first_bad_batch(fs: MemoryFileSystem) -> None:
-    damage(fs, f"{DIRECTORY}/{2:020d}.log")
-    assert offsets(fs) == [0, 1, 2]
+    path = f"{DIRECTORY}/{2:020d}.log"
+    damage(fs, path)
+    read, reason = offsets_before_damage(fs)
+    assert read == [0, 1, 2]
+    assert reason.startswith(f"{path}: damaged batch at byte {fs.size(path) // 2} (offset 3): ")
     # What lies before it is not looked at.
     damage(fs, f"{DIRECTORY}/{0:020d}.log")
-    assert offsets(fs, 2) == [2]
+    assert offsets_before_damage(fs, 2)[0] == [2]
 
 
 def test_a_directory_without_a_log(fs: MemoryFileSystem) -> None:

@@ -15,7 +15,9 @@ FIRST, SECOND = "/first", "/second"
 
 
 def open_two(fs: FileSystem) -> LogDirectories:
-    return LogDirectories.open(fs, (FIRST, SECOND), node_id=1)
+    directories = LogDirectories.open(fs, (FIRST, SECOND), node_id=1)
+    directories.begin()
+    return directories
 
 
 def open_log(
