@@ -31,7 +31,7 @@ from klamm.broker.groups.service import Groups
 from klamm.broker.listener import Listener, bind
 from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
 from klamm.broker.log_care import LogCare
-from klamm.broker.metadata.admission import admit, refused
+from klamm.broker.metadata.admission import admit, check_place, refused
 from klamm.broker.metadata.configs import with_stored
 from klamm.broker.metadata.image import ResourceType
 from klamm.broker.metadata.store import MetadataStore
@@ -159,6 +159,8 @@ class Broker:
         """
         root = self.config.metadata_log_dir
         self.metadata = MetadataStore(self._fs, root)
+        others = [other for other in self.config.log_dirs if other != root]
+        check_place(self._fs, self.metadata, root, others)
         admit(self.metadata, root, self.node_id)
         image = self.metadata.image
         what = "the broker's settings"

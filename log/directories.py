@@ -36,10 +36,10 @@ from klamm.log.errors import (
     DuplicatePartitionError,
     InconsistentDirectoryError,
 )
-from klamm.log.fs import DISK_FULL, NO_DESCRIPTORS, FileSystem, read_file
-from klamm.log.layout import META_PROPERTIES, TopicPartition
+from klamm.log.fs import DISK_FULL, NO_DESCRIPTORS, FileSystem
+from klamm.log.layout import TopicPartition
 from klamm.log.manager import LogManager
-from klamm.log.meta_properties import MetaProperties, decode_meta_properties
+from klamm.log.meta_properties import MetaProperties, read_meta_properties
 from klamm.log.partition_log import PartitionLog
 from klamm.log.producer_state import PRODUCER_ID_EXPIRATION_MS
 from klamm.log.work import Work
@@ -255,7 +255,12 @@ class LogDirectories:
     def _choose(self, topic: str, partition: int, assigned: UUID) -> LogManager:
         home = self.find(assigned)
         if home is None and assigned not in RESERVED_IDS:
-            raise DirectoryOfflineError(f"the log directory of {topic}-{partition} is offline")
+            if self.has_offline:
+                raise DirectoryOfflineError(f"the log directory of {topic}-{partition} is offline")
+            raise DirectoryOfflineError(
+                f"none of log.dirs has the directory id {encode_uuid(assigned)} of"
+                f" {topic}-{partition}"
+            )
         holders = [one for one in self.online if one.has(topic, partition)]
         if home in holders:
             for other in holders:
@@ -382,10 +387,10 @@ def _read_all_properties(
     """Read whose the directories are, before anything in any of them is touched."""
     known: dict[str, MetaProperties] = {}
     for root in roots:
-        path = f"{root}/{META_PROPERTIES}"
         try:
-            if fs.exists(path):
-                known[root] = decode_meta_properties(read_file(fs, path), path)
+            properties = read_meta_properties(fs, root)
+            if properties is not None:
+                known[root] = properties
         except OSError as error:
             if root == metadata_root:
                 raise

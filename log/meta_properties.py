@@ -2,7 +2,8 @@
 
 A Java properties file with four entries: `version=1`, `cluster.id`, `node.id`, `directory.id`. The
 ids are uuids as Kafka prints them. A directory of another node or of an unknown version is refused
-before anything in it is touched.
+before anything in it is touched. So is one that has lost the file: partitions are assigned to the
+directory by its id, and with another one they would be nowhere.
 """
 
 import uuid
@@ -13,6 +14,7 @@ from klamm.log.checkpoint import decode_uuid, encode_uuid, replace_file
 from klamm.log.errors import CorruptFileError, InconsistentDirectoryError
 from klamm.log.fs import FileSystem, read_file
 from klamm.log.layout import META_PROPERTIES
+from klamm.log.stored_partitions import stored_partitions
 
 CURRENT_VERSION = "1"
 
@@ -33,6 +35,24 @@ def random_uuid() -> UUID:
             return value
 
 
+def read_meta_properties(fs: FileSystem, root: str) -> MetaProperties | None:
+    """Return whose a data directory is; None when it is new, or not there yet.
+
+    Raises:
+        InconsistentDirectoryError: it is of another version, or has lost the file.
+        CorruptFileError: the file can't be understood.
+    """
+    path = f"{root}/{META_PROPERTIES}"
+    if fs.exists(path):
+        return decode_meta_properties(read_file(fs, path), path)
+    if fs.exists(root) and next(stored_partitions(fs, root), None) is not None:
+        raise InconsistentDirectoryError(
+            f"{root} has partitions, but no {META_PROPERTIES}; put that file back,"
+            " or choose another directory"
+        )
+    return None
+
+
 def ensure_meta_properties(
     fs: FileSystem, root: str, node_id: int, cluster_id: str | None
 ) -> MetaProperties:
@@ -42,17 +62,17 @@ def ensure_meta_properties(
         cluster_id: the cluster that it has to be of; without one, any, or a new one.
 
     Raises:
-        InconsistentDirectoryError: it belongs to another node or cluster, or to another version.
+        InconsistentDirectoryError: it belongs to another node or cluster, or to another version, or
+            has lost the file.
         CorruptFileError: the file can't be understood.
     """
-    path = f"{root}/{META_PROPERTIES}"
-    if not fs.exists(path):
+    properties = read_meta_properties(fs, root)
+    if properties is None:
         properties = MetaProperties(
             cluster_id or encode_uuid(random_uuid()), node_id, random_uuid()
         )
         replace_file(fs, root, META_PROPERTIES, encode_meta_properties(properties))
         return properties
-    properties = decode_meta_properties(read_file(fs, path), path)
     if properties.node_id != node_id:
         raise InconsistentDirectoryError(
             f"{root} belongs to node {properties.node_id}, this is node {node_id};"

@@ -7,12 +7,16 @@ doing harm is a reason to refuse the directory, before anything in it is touched
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from klamm.broker.features import SUPPORTED_FEATURES
 from klamm.broker.metadata.image import MetadataImage
 from klamm.broker.metadata.store import MetadataStore
+from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.log.errors import InconsistentDirectoryError
+from klamm.log.fs import FileSystem
+from klamm.log.layout import TopicPartition
+from klamm.log.stored_partitions import stored_partitions
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +46,52 @@ def admit(store: MetadataStore, root: str, node_id: int) -> None:
         raise refused(root, reason)
     if image.client_quotas:
         logger.warning("%d client quotas are kept, but not enforced", len(image.client_quotas))
+
+
+def check_place(fs: FileSystem, store: MetadataStore, root: str, others: Sequence[str]) -> None:
+    """Check that the metadata was looked for where it is.
+
+    Without metadata the cluster is taken for new, and every partition for one that no topic owns.
+
+    Args:
+        root: the directory that it was looked for in.
+        others: the other directories; one that can't be read is none of these cases.
+
+    Raises:
+        InconsistentDirectoryError: it is elsewhere, or nowhere although there are partitions.
+        CorruptLogError: it can't be read from its beginning on.
+    """
+    found = {other: _stored(fs, other) for other in others}
+    for other, partitions in found.items():
+        if (METADATA_TOPIC, 0) not in partitions:
+            continue
+        if store.is_new:
+            raise InconsistentDirectoryError(
+                f"the metadata log is in {other}, and was looked for in {root};"
+                f" set metadata.log.dir={other}, or name {other} first in log.dirs"
+            )
+        raise InconsistentDirectoryError(
+            f"{root} and {other} both have a metadata log; move the one away that is not right"
+        )
+    if not store.is_new:
+        return
+    found[root] = _stored(fs, root) - {(METADATA_TOPIC, 0)}
+    holder = next((one for one in (root, *others) if found[one]), None)
+    if holder is None:
+        return
+    if store.damage is not None:
+        raise store.damage
+    raise InconsistentDirectoryError(
+        f"{root} has no metadata log, but {holder} has partitions;"
+        " name the directory with the metadata log as metadata.log.dir, or bring the log back"
+    )
+
+
+def _stored(fs: FileSystem, root: str) -> set[TopicPartition]:
+    try:
+        return set(stored_partitions(fs, root))
+    except OSError:
+        return set()
 
 
 def refused(root: str, reason: str) -> InconsistentDirectoryError:
