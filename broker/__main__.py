@@ -1,8 +1,9 @@
 """`klamm serve`, `klamm check`, `klamm dump`: options, signals, exit codes.
 
 Exit codes of all: 2 for something that the caller can put right (an option, a property, an address,
-a directory), said in one line. Of `serve`: 0 after a clean shutdown · 70 when the broker halted to
-keep its promises (a sync failed) · 1 for anything else. Of the others: see broker/commands/.
+a directory, also a damaged one), said in one line. Of `serve`: 0 after a clean shutdown · 70 when
+the broker halted to keep its promises (a sync failed) · 1 for anything else. Of the others: see
+broker/commands/.
 """
 
 from __future__ import annotations
@@ -100,11 +101,7 @@ def _serve(options: argparse.Namespace) -> int:
     from klamm.broker.config import ConfigError, from_properties, read_file
     from klamm.broker.descriptors import raise_limit
     from klamm.broker.garbage import set_apart, short_collections
-    from klamm.log.errors import (
-        DirectoryLockedError,
-        InconsistentDirectoryError,
-        StorageError,
-    )
+    from klamm.log.errors import CorruptFileError, CorruptLogError, StorageError
 
     _log_to_standard_error(verbose=options.verbose)
     try:
@@ -145,11 +142,11 @@ def _serve(options: argparse.Namespace) -> int:
             trio.run(run)
     except BrokerHaltedError:
         return EXIT_HALTED
-    except (ConfigError, DirectoryLockedError, InconsistentDirectoryError) as error:
+    except (CorruptFileError, CorruptLogError) as error:
+        every = " ".join(dict.fromkeys([config.metadata_log_dir, *config.log_dirs]))
+        raise UsageError(f"{error}; klamm check {every} names all that is damaged") from None
+    except (ConfigError, StorageError) as error:
         raise UsageError(str(error)) from None
-    except StorageError as error:
-        print(f"klamm: {error}", file=sys.stderr)
-        return 1
     except OSError as error:
         if broker.listeners:
             raise
