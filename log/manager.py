@@ -280,6 +280,15 @@ class LogManager:
         topic, partition = key
         directory = self._directory(topic, partition)
         if not exists:
+            synced_to = self._checkpoints.of(key).recovery_point
+            if synced_to > 0:
+                # A topic that was deleted and made again just before a crash leaves this, too.
+                logger.warning(
+                    "%s is not there any more, and was synced up to offset %d: it is made anew,"
+                    " empty",
+                    directory,
+                    synced_to,
+                )
             if self._checkpoints.forget_namesake(key):
                 yield self.checkpoint_writer()
             self._fs.make_directory(directory)
