@@ -1,5 +1,7 @@
 """The three indexes of a segment against its batches, which pass by one after the other."""
 
+from collections.abc import Sized
+
 from klamm.log.check.findings import Findings
 from klamm.log.check.formats import (
     OFFSET_ENTRY_SIZE,
@@ -61,8 +63,10 @@ class OffsetIndexCheck:
 
     def at_end(self, size: int) -> None:
         """Complain about what points behind the segment."""
-        for entry in reversed(self._entries):
-            self._fault(entry, f"byte {entry.position} is behind the end of {self._log} at {size}")
+        if self._entries:
+            entry = self._entries[-1]
+            what = f"byte {entry.position} is behind the end of {self._log} at {size}"
+            self._fault(entry, what + _and_more(self._entries))
 
 
 class TimeIndexCheck:
@@ -118,8 +122,10 @@ class TimeIndexCheck:
 
     def at_end(self) -> None:
         """Compare the last entry, which a segment gets when it is closed."""
-        for entry in reversed(self._entries):
-            self._fault(entry, f"no batch of {self._log} ends with offset {entry.offset}")
+        if self._entries:
+            entry = self._entries[-1]
+            what = f"no batch of {self._log} ends with offset {entry.offset}"
+            self._fault(entry, what + _and_more(self._entries))
         if self._is_certain and not self._entries and self._last.timestamp < self._greatest:
             position = self._last.at + TIME_ENTRY_SIZE if self._last.at >= 0 else 0
             self._findings.fault(
@@ -183,8 +189,16 @@ class TxnIndexCheck:
 
     def at_end(self) -> None:
         """Complain about entries without a marker."""
-        for entry in self._entries.values():
-            self._fault(entry, f"no marker at offset {entry.last_offset} aborts a transaction")
+        if self._entries:
+            entry = next(iter(self._entries.values()))
+            what = f"no marker at offset {entry.last_offset} aborts a transaction"
+            self._fault(entry, what + _and_more(self._entries))
+
+
+def _and_more(entries: Sized) -> str:
+    """Count the others of which the same is to be said: a segment that is cut short has many."""
+    others = len(entries) - 1
+    return f"; so it is with {others} more entries" if others else ""
 
 
 def _text(aborted: Aborted) -> str:
