@@ -4,7 +4,8 @@ The metadata log comes first: it says which partitions there are. Then each part
 and at last what the checkpoints and the metadata say of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from klamm.log.check.checkpoints import check_end, check_lines
@@ -24,6 +25,7 @@ from klamm.log.layout import (
     parse_partition_directory,
     partition_directory,
 )
+from klamm.wire.records.record import Record
 
 
 class Summary(NamedTuple):
@@ -78,15 +80,23 @@ class _Check:
         self.partitions = 0
 
     def run(self, paths: Sequence[str]) -> None:
-        roots = [read_root_files(self._reader, self._findings, path) for path in paths]
+        understands = self._contents.understands(METADATA_PARTITION[0])
+        sees = self._see_bootstrap if understands else None
+        roots = [read_root_files(self._reader, self._findings, path, sees) for path in paths]
         names = {root.root: self._reader.files.list_directories(root.root) for root in roots}
         metadata = partition_directory(*METADATA_PARTITION)
         unknown = OwnerCheck(self._findings, roots, None)
         faults_before = self._findings.faults
         for root in roots:
-            if metadata in names[root.root]:
-                names[root.root].remove(metadata)
+            if metadata not in names[root.root]:
+                continue
+            names[root.root].remove(metadata)
+            if METADATA_PARTITION in self._there:
+                self._findings.fault(root.path(metadata), "another directory has one, too")
+            else:
                 self._check_partition(unknown, root, metadata, METADATA_PARTITION)
+        if understands and METADATA_PARTITION not in self._there:
+            self._check_metadata_is_elsewhere(roots, names)
         # Half of the metadata would call the other half's partitions strays.
         is_whole = self._findings.faults == faults_before
         owners = OwnerCheck(self._findings, roots, self._contents.owners() if is_whole else None)
@@ -96,6 +106,25 @@ class _Check:
                 self._check_directory(owners, root, name)
         owners.check_missing(self._there)
         check_lines(self._findings, roots, self._there)
+
+    def _see_bootstrap(self, record: Record) -> str | None:
+        # What a cluster began with; the metadata log says what has become of it.
+        return self._contents.see(METADATA_PARTITION[0], record, applies=False)
+
+    def _check_metadata_is_elsewhere(
+        self, roots: Sequence[RootFiles], names: Mapping[str, Sequence[str]]
+    ) -> None:
+        """There is no metadata log: it is lost, or in a directory that was not named."""
+        if not any(map(parse_partition_directory, chain.from_iterable(names.values()))):
+            return
+        for root in roots:
+            line = root.line(RECOVERY_POINT_CHECKPOINT, METADATA_PARTITION)
+            if root.has_reserve or line is not None:
+                path = root.path(partition_directory(*METADATA_PARTITION))
+                self._findings.fault(path, "is missing, and there are partitions")
+                return
+        what = "no metadata log; name the directory that has it, too, to check against it"
+        self._findings.note(roots[0].root, what)
 
     def _check_directory(self, owners: OwnerCheck, root: RootFiles, name: str) -> None:
         path = root.path(name)

@@ -55,6 +55,7 @@ class Listing:
     cleaned: list[int] = field(default_factory=list)
     has_epochs: bool = False
     has_partition_metadata: bool = False
+    has_quorum_state: bool = False
 
 
 def list_partition(names: list[str], directory: str, findings: Findings) -> Listing:
@@ -82,7 +83,9 @@ def list_partition(names: list[str], directory: str, findings: Findings) -> List
             listing.has_partition_metadata = True
         elif name.endswith(TEMPORARY_SUFFIX):
             findings.note(f"{directory}/{name}", "left over from a file that was being replaced")
-        elif name != QUORUM_STATE:
+        elif name == QUORUM_STATE:
+            listing.has_quorum_state = True
+        else:
             findings.note(f"{directory}/{name}", "not a file of a partition")
         if transient:
             leftovers[transient] += 1

@@ -10,6 +10,7 @@ from klamm.log.check.text_files import uuid_text
 from klamm.log.layout import (
     META_PROPERTIES,
     PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
     TopicPartition,
     partition_directory,
 )
@@ -109,14 +110,24 @@ class OwnerCheck:
         """Look for partitions that should be in one of the directories."""
         here = {root.properties.directory_id for root in self._roots if root.properties}
         nodes = {root.properties.node_id for root in self._roots if root.properties}
-        root = self._roots[0]
         for key, owner in (self._owners or {}).items():
             places = _places(owner)
             is_here = nodes & set(owner.replicas) and (not places or places & here)
             if key not in there and is_here:
-                path = root.path(partition_directory(*key))
-                what = "is missing, the metadata log has it"
-                self._surprise(root, path, what, "the next start makes it")
+                self._missing(key)
+
+    def _missing(self, key: TopicPartition) -> None:
+        what = "is missing, the metadata log has it"
+        name = partition_directory(*key)
+        for root in self._roots:
+            synced_to = root.offset(RECOVERY_POINT_CHECKPOINT, key) or 0
+            if synced_to > 0:
+                # No crash takes what was synced.
+                path = root.path(RECOVERY_POINT_CHECKPOINT)
+                self._findings.fault(root.path(name), f"{what}, and {path} has {synced_to}")
+                return
+        root = self._roots[0]
+        self._surprise(root, root.path(name), what, "the next start makes it")
 
 
 def _places(owner: Owner) -> frozenset[UUID]:

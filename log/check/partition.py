@@ -16,14 +16,19 @@ from klamm.log.check.findings import Findings
 from klamm.log.check.formats import Malformed
 from klamm.log.check.listing import Listing, SegmentFiles, list_partition
 from klamm.log.check.log_walk import LogWalk
+from klamm.log.check.metadata_snapshots import check_metadata_snapshot
 from klamm.log.check.producers import Producers
 from klamm.log.check.snapshots import SnapshotCheck
 from klamm.log.check.source import Reader
-from klamm.log.check.text_files import EpochLine, epoch_checkpoint, partition_metadata
-from klamm.log.check.walk import Batch, Damage, walk
-from klamm.log.layout import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
-from klamm.wire.errors import WireError
-from klamm.wire.records.record import iter_records
+from klamm.log.check.text_files import (
+    EpochLine,
+    check_quorum_state,
+    epoch_checkpoint,
+    partition_metadata,
+)
+from klamm.log.check.walk import Batch, walk
+from klamm.log.layout import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, QUORUM_STATE
+from klamm.wire.records.record import Record
 
 OFFSET_MAX = 2**63 - 1
 # A coordinator writes here in the name of producers, and begins with sequence 0 in every batch.
@@ -94,6 +99,7 @@ class PartitionCheck:
         names = self._reader.files.list_files(self._directory)
         listing = list_partition(names, self._directory, self._findings)
         self._read_partition_metadata(listing)
+        self._read_quorum_state(listing)
         applies_from = self._read_metadata_snapshots(listing)
         segments = self._effective_segments(listing)
         if not segments:
@@ -121,6 +127,15 @@ class PartitionCheck:
         except Malformed as bad:
             self._findings.fault(path, bad.reason, position=bad.position)
 
+    def _read_quorum_state(self, listing: Listing) -> None:
+        if not listing.has_quorum_state:
+            return
+        path = self._path(QUORUM_STATE)
+        try:
+            check_quorum_state(self._reader.read_whole(path))
+        except Malformed as bad:
+            self._findings.fault(path, bad.reason, position=bad.position)
+
     def _read_epochs(self, listing: Listing) -> list[EpochLine] | None:
         path = self._path(LEADER_EPOCH_CHECKPOINT)
         if not listing.has_epochs:
@@ -137,25 +152,14 @@ class PartitionCheck:
         applies_from = 0
         understands = self._contents.understands(self._topic)
         for offset, name in listing.metadata_snapshots:
-            path = self._path(name)
             is_newest = name == listing.metadata_snapshots[-1][1]
-            file = self._reader.open(path)
-            for found in walk(self._reader, file, file.size()):
-                if isinstance(found, Damage):
-                    self._findings.fault(path, found.reason, position=found.position)
-                elif is_newest and understands and not found.header.is_control:
-                    self._see_snapshot(path, found)
+            sees = self._see_applied if is_newest and understands else None
+            check_metadata_snapshot(self._reader, self._findings, self._path(name), sees)
             applies_from = max(applies_from, offset)
         return applies_from
 
-    def _see_snapshot(self, path: str, batch: Batch) -> None:
-        try:
-            for record in iter_records(batch.data):
-                what = self._contents.see(self._topic, record, applies=True)
-                if what is not None:
-                    self._findings.fault(path, what, offset=record.offset, position=batch.position)
-        except WireError as error:
-            self._findings.fault(path, str(error), position=batch.position)
+    def _see_applied(self, record: Record) -> str | None:
+        return self._contents.see(self._topic, record, applies=True)
 
     # --- compaction that was cut short ---
 

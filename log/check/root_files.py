@@ -1,10 +1,12 @@
 """The files of the data directory itself: whose it is, how it was left, and its checkpoints."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from klamm.log.check.findings import Findings
 from klamm.log.check.formats import Malformed
+from klamm.log.check.metadata_snapshots import check_metadata_snapshot
 from klamm.log.check.source import Reader
 from klamm.log.check.text_files import (
     CheckpointEntry,
@@ -27,6 +29,7 @@ from klamm.log.layout import (
     TEMPORARY_SUFFIX,
     TopicPartition,
 )
+from klamm.wire.records.record import Record
 
 CHECKPOINTS = (
     RECOVERY_POINT_CHECKPOINT,
@@ -34,8 +37,7 @@ CHECKPOINTS = (
     LOG_START_CHECKPOINT,
     CLEANER_OFFSET_CHECKPOINT,
 )
-# Read by nobody once the metadata log has begun.
-_OTHERS = frozenset({LOCK_FILE, BOOTSTRAP_CHECKPOINT, RESERVE_FILE})
+_OTHERS = frozenset({LOCK_FILE, RESERVE_FILE})
 _CLEAN_SHUTDOWN_VERSION = 0
 
 
@@ -48,6 +50,7 @@ class RootFiles:
         damaged: the directories of partitions in which damage was found in an earlier boot.
         properties: None where meta.properties is missing or damaged.
         checkpoints: the lines of each checkpoint by partition; None where it is damaged.
+        has_reserve: whether klamm keeps room here, which it does beside its metadata log.
     """
 
     root: str
@@ -58,6 +61,7 @@ class RootFiles:
     checkpoints: dict[str, dict[TopicPartition, CheckpointEntry] | None] = field(
         default_factory=dict
     )
+    has_reserve: bool = False
 
     def line(self, checkpoint: str, key: TopicPartition) -> CheckpointEntry | None:
         """Return what a checkpoint says of a partition."""
@@ -71,10 +75,18 @@ class RootFiles:
         return f"{self.root}/{name}"
 
 
-def read_root_files(reader: Reader, findings: Findings, root: str) -> RootFiles:
-    """Read and check the files that lie in the data directory itself."""
+def read_root_files(
+    reader: Reader, findings: Findings, root: str, see: Callable[[Record], str | None] | None
+) -> RootFiles:
+    """Read and check the files that lie in the data directory itself.
+
+    Args:
+        see: says what is wrong with a metadata record; None where nobody understands them.
+    """
     names = reader.files.list_files(root)
-    found = RootFiles(root, is_clean=CLEAN_SHUTDOWN_FILE in names)
+    found = RootFiles(
+        root, is_clean=CLEAN_SHUTDOWN_FILE in names, has_reserve=RESERVE_FILE in names
+    )
     if META_PROPERTIES not in names:
         findings.fault(found.path(META_PROPERTIES), "is missing")
     for name in names:
@@ -92,6 +104,9 @@ def read_root_files(reader: Reader, findings: Findings, root: str) -> RootFiles:
                 boot_id, damaged = boot_file(reader.read_whole(path))
                 found.is_same_boot = boot_id != "" and boot_id == reader.files.boot_id()
                 found.damaged = frozenset(damaged)
+            elif name == BOOTSTRAP_CHECKPOINT:
+                # Kafka reads it at every start, klamm before the metadata log has begun.
+                check_metadata_snapshot(reader, findings, path, see)
             elif name.endswith(TEMPORARY_SUFFIX):
                 findings.note(path, "left over from a file that was being replaced")
             elif name not in _OTHERS:

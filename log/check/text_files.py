@@ -1,6 +1,7 @@
 """The small text files, each line with the byte where it begins; see formats.py."""
 
 import base64
+import json
 from typing import NamedTuple
 from uuid import UUID
 
@@ -127,6 +128,29 @@ def meta_properties(data: bytes) -> MetaProperties:
     if identity is None:
         raise Malformed(at, f"{directory_id!r} is not a directory id")
     return MetaProperties(cluster_id, number, identity)
+
+
+def check_quorum_state(data: bytes) -> None:
+    """Check a quorum-state: the last election, and in older versions the voters.
+
+    Raises:
+        Malformed: it is not one.
+    """
+    try:
+        state = json.loads(data)
+    except ValueError as error:
+        raise Malformed(0, f"not JSON: {error}") from None
+    if not isinstance(state, dict) or not _is_whole_number(state.get("leaderEpoch")):
+        raise Malformed(0, "there is no leaderEpoch")
+    voters = state.get("currentVoters") or []
+    if not isinstance(voters, list) or not all(
+        isinstance(voter, dict) and _is_whole_number(voter.get("voterId")) for voter in voters
+    ):
+        raise Malformed(0, "currentVoters has one without a voterId")
+
+
+def _is_whole_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def boot_file(data: bytes) -> tuple[str, list[str]]:
