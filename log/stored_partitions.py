@@ -22,8 +22,13 @@ def stored_partitions(fs: FileSystem, root: str) -> Iterator[TopicPartition]:
     """
     for name in fs.list_directories(root):
         key = parse_partition_directory(name)
-        if key is not None and any(map(_is_of_a_log, fs.list_files(f"{root}/{name}"))):
+        if key is not None and holds_log(fs, f"{root}/{name}"):
             yield key
+
+
+def holds_log(fs: FileSystem, directory: str) -> bool:
+    """Whether a directory is there and has any file of a log. Raises OSError."""
+    return fs.exists(directory) and any(map(_is_of_a_log, fs.list_files(directory)))
 
 
 def _is_of_a_log(name: str) -> bool:

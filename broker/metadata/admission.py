@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 
 from klamm.broker.features import SUPPORTED_FEATURES
 from klamm.broker.metadata.image import MetadataImage
@@ -15,8 +16,8 @@ from klamm.broker.metadata.store import MetadataStore
 from klamm.broker.metadata.topics import METADATA_TOPIC
 from klamm.log.errors import InconsistentDirectoryError
 from klamm.log.fs import FileSystem
-from klamm.log.layout import TopicPartition
-from klamm.log.stored_partitions import stored_partitions
+from klamm.log.layout import partition_directory
+from klamm.log.stored_partitions import holds_log, stored_partitions
 
 logger = logging.getLogger(__name__)
 
@@ -61,9 +62,8 @@ def check_place(fs: FileSystem, store: MetadataStore, root: str, others: Sequenc
         InconsistentDirectoryError: it is elsewhere, or nowhere although there are partitions.
         CorruptLogError: it can't be read from its beginning on.
     """
-    found = {other: _stored(fs, other) for other in others}
-    for other, partitions in found.items():
-        if (METADATA_TOPIC, 0) not in partitions:
+    for other in others:
+        if not _has_metadata_log(fs, other):
             continue
         if store.is_new:
             raise InconsistentDirectoryError(
@@ -75,8 +75,7 @@ def check_place(fs: FileSystem, store: MetadataStore, root: str, others: Sequenc
         )
     if not store.is_new:
         return
-    found[root] = _stored(fs, root) - {(METADATA_TOPIC, 0)}
-    holder = next((one for one in (root, *others) if found[one]), None)
+    holder = next((one for one in (root, *others) if _has_partitions(fs, one)), None)
     if holder is None:
         return
     if store.damage is not None:
@@ -87,11 +86,16 @@ def check_place(fs: FileSystem, store: MetadataStore, root: str, others: Sequenc
     )
 
 
-def _stored(fs: FileSystem, root: str) -> set[TopicPartition]:
-    try:
-        return set(stored_partitions(fs, root))
-    except OSError:
-        return set()
+def _has_metadata_log(fs: FileSystem, root: str) -> bool:
+    with suppress(OSError):
+        return holds_log(fs, f"{root}/{partition_directory(METADATA_TOPIC, 0)}")
+    return False
+
+
+def _has_partitions(fs: FileSystem, root: str) -> bool:
+    with suppress(OSError):
+        return any(topic != METADATA_TOPIC for topic, _ in stored_partitions(fs, root))
+    return False
 
 
 def refused(root: str, reason: str) -> InconsistentDirectoryError:
