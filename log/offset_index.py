@@ -10,6 +10,7 @@ made by two strided copies. The file is written when the segment rolls or closes
 file may be stale is rebuilt from its batches at start (see recovery.py).
 """
 
+import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
@@ -17,7 +18,8 @@ from bisect import bisect_left, bisect_right
 from klamm.log.config import INT32_MAX
 from klamm.log.errors import CorruptFileError
 
-ENTRY_SIZE = 8
+_ENTRY = struct.Struct(">ii")
+ENTRY_SIZE = _ENTRY.size
 _IS_LITTLE_ENDIAN = sys.byteorder == "little"
 
 
@@ -89,6 +91,12 @@ class OffsetIndex:
         if _IS_LITTLE_ENDIAN:
             interleaved.byteswap()
         return interleaved.tobytes()
+
+    @staticmethod
+    def decode_entry(data: bytes, base_offset: int) -> tuple[int, int]:
+        """Return (offset, position) of one entry of the file."""
+        relative, position = _ENTRY.unpack(data)
+        return base_offset + relative, position
 
     @classmethod
     def decode(cls, data: bytes, base_offset: int, log_size: int, file: str) -> "OffsetIndex":

@@ -77,7 +77,7 @@ def search_timestamp(segments: Segments, timestamp: int, log_start_offset: int) 
 
 
 def _search_segment(segment: Segment, timestamp: int, start_offset: int) -> Search:
-    indexed_offset = segment.time_index.lookup(timestamp)
+    indexed_offset = segment.search_from(timestamp)
     file = segment.file()
     try:
         for position, header in segment.headers_from(max(indexed_offset, start_offset)):

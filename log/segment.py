@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from klamm.log.batches import BadBatch, iter_headers
+from klamm.log.batches import BadBatch, iter_batches, iter_headers
 from klamm.log.config import DEFAULT_CONFIG, INT32_MAX, LogConfig
 from klamm.log.errors import CorruptFileError, CorruptLogError
 from klamm.log.fs import Buffer, File, read_file
@@ -23,6 +23,7 @@ from klamm.log.layout import (
     TXN_INDEX_SUFFIX,
     segment_file,
 )
+from klamm.log.offset_index import ENTRY_SIZE as OFFSET_INDEX_ENTRY_SIZE
 from klamm.log.offset_index import OffsetIndex
 from klamm.log.open_files import OpenFiles
 from klamm.log.time_index import ENTRY_SIZE as TIME_INDEX_ENTRY_SIZE
@@ -225,6 +226,8 @@ class Segment:
             for position, header in iter_headers(self.slot.get(), 0, self.size):
                 self.note_batch(position, header, interval)
         except BadBatch as bad:
+            # Half of them would make the segment look older than it is.
+            self._offset_index = self._time_index = self._max_timestamp = None
             raise self.corrupt(bad) from bad
         self.add_last_time_entry()
 
@@ -283,19 +286,101 @@ class Segment:
         return self._offset_of_max_timestamp
 
     def _last_time_entry(self) -> tuple[int, int]:
-        """Return the last time index entry, reading no more than it when that is possible."""
-        if self._time_index is None:
-            path = self.path(TIME_INDEX_SUFFIX)
-            fs = self._files.fs
-            if fs.exists(path) and not self._is_active:
-                file = fs.open(path)
-                size = file.size()
-                if size >= TIME_INDEX_ENTRY_SIZE and size % TIME_INDEX_ENTRY_SIZE == 0:
-                    data = file.pread(TIME_INDEX_ENTRY_SIZE, size - TIME_INDEX_ENTRY_SIZE)
-                    entry = TimeIndex.decode_entry(data, self.base_offset)
-                    if entry[0] >= 0 and entry[1] >= self.base_offset:
-                        return entry
+        """Return the greatest timestamp by the time index, which is made anew if it is wrong."""
+        timestamp, offset = self._read_last_time_entry()
+        if self.size == 0 or not self._is_contradicted(timestamp, offset):
+            return timestamp, offset
+        self._rebuild_time_index()
         return self.time_index.last_entry
+
+    def _read_last_time_entry(self) -> tuple[int, int]:
+        """Return the last time index entry, reading no more than it when that is possible."""
+        if self._time_index is None and not self._is_active:
+            data = self._last_bytes_of(TIME_INDEX_SUFFIX, TIME_INDEX_ENTRY_SIZE)
+            if data is not None:
+                entry = TimeIndex.decode_entry(data, self.base_offset)
+                if entry[0] >= 0 and entry[1] >= self.base_offset:
+                    return entry
+        return self.time_index.last_entry
+
+    def _last_bytes_of(self, suffix: str, entry_size: int) -> bytes | None:
+        """Return the last entry of an index file; None where there is none."""
+        path = self.path(suffix)
+        fs = self._files.fs
+        if not fs.exists(path):
+            return None
+        file = fs.open(path)
+        size = file.size()
+        if size < entry_size or size % entry_size:
+            return None
+        return file.pread(entry_size, size - entry_size)
+
+    def _is_contradicted(self, timestamp: int, offset: int) -> bool:
+        """Compare the last time index entry with the batch that it names, and with the last ones.
+
+        Index files have no checksum, and by this entry a segment is deleted or passed over in a
+        search. Mostly one read answers: the greatest timestamp is near the end of a segment.
+        """
+        is_near = False
+        named = None
+        try:
+            for position, header in self._last_headers():
+                is_near = is_near or header.base_offset <= offset
+                if header.max_timestamp > timestamp:
+                    # The last entries are missing.
+                    return self._is_whole(position, header)
+                if is_near and named is None and header.last_offset >= offset:
+                    named = position, header
+            if is_near:
+                is_right = named is not None and named[1].max_timestamp == timestamp
+                return not is_right and (named is None or self._is_whole(*named))
+        except BadBatch:
+            return False
+        return self._is_misplaced(timestamp, offset)
+
+    def _is_misplaced(self, timestamp: int, offset: int) -> bool:
+        """Say whether the batch that a time index entry names has another timestamp."""
+        try:
+            for position, header in self.headers_from(offset):
+                if header.last_offset >= offset:
+                    return header.max_timestamp != timestamp and self._is_whole(position, header)
+        except BadBatch:
+            return False
+        return True
+
+    def _is_whole(self, position: int, header: RecordBatchHeader) -> bool:
+        """Say whether a batch is undamaged; one that is not says nothing about an index.
+
+        Raises:
+            BadBatch: it is damaged.
+        """
+        batches = iter_batches(self.slot.get(), position, position + header.size_in_bytes)
+        return next(batches, None) is not None
+
+    def _last_headers(self) -> Iterator[tuple[int, RecordBatchHeader]]:
+        """Yield (position, header) from the last offset index entry on, without the whole index."""
+        if self._offset_index is None:
+            data = self._last_bytes_of(OFFSET_INDEX_SUFFIX, OFFSET_INDEX_ENTRY_SIZE)
+            if data is not None:
+                offset, position = OffsetIndex.decode_entry(data, self.base_offset)
+                if 0 < position < self.size:
+                    headers = iter_headers(self.slot.get(), position, self.size)
+                    first = next(headers, None)
+                    if first is not None and first[1].last_offset == offset:
+                        return chain((first,), headers)
+        return self.headers_from(INT32_MAX + self.base_offset)
+
+    def _rebuild_time_index(self) -> None:
+        path = self.path(TIME_INDEX_SUFFIX)
+        logger.warning("%s does not fit its segment; it is made anew", path)
+        self._rebuild_from_headers()
+
+    def search_from(self, timestamp: int) -> int:
+        """Return an offset before which no batch has that timestamp or a greater one."""
+        entry = self.time_index.floor_entry(timestamp)
+        if entry is not None and self._is_misplaced(*entry):
+            self._rebuild_time_index()
+        return self.time_index.lookup(timestamp)
 
     # --- writing ---
 
@@ -337,6 +422,9 @@ class Segment:
             OSError: as append.
         """
         assert self._is_active
+        if self._max_timestamp is None:
+            # The time index knows nothing of what comes now.
+            self._max_timestamp, self._offset_of_max_timestamp = self._last_time_entry()
         position = self.size
         self.slot.get().append(chunks, size)
         if self.verified_to == position:

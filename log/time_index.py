@@ -65,8 +65,15 @@ class TimeIndex:
 
     def lookup(self, timestamp: int) -> int:
         """Return the offset of the last entry whose timestamp is not greater than this one."""
+        entry = self.floor_entry(timestamp)
+        return self.base_offset if entry is None else entry[1]
+
+    def floor_entry(self, timestamp: int) -> tuple[int, int] | None:
+        """Return the last (timestamp, offset) whose timestamp is not greater than this one."""
         slot = bisect_right(self._timestamps, timestamp) - 1
-        return self.base_offset + (self._offsets[slot] if slot >= 0 else 0)
+        if slot < 0:
+            return None
+        return self._timestamps[slot], self.base_offset + self._offsets[slot]
 
     def truncate_to(self, offset: int) -> None:
         """Drop all entries at or above offset."""
