@@ -37,7 +37,9 @@ class StorageError(Exception):
 
 
 class CorruptLogError(StorageError):
-    """Synced data is damaged: the partition stays closed rather than being cut silently.
+    """Synced data is damaged, and nothing is cut.
+
+    A log that is being opened stays closed; one that is being read is served but for this place.
 
     Args:
         file: path of the damaged segment.
@@ -49,7 +51,7 @@ class CorruptLogError(StorageError):
     def __init__(self, file: str, offset: int, position: int, reason: str) -> None:
         super().__init__(
             f"{file}: damaged batch at byte {position} (offset {offset}): {reason};"
-            " valid or synced data would be lost by cutting here, so the partition is not opened"
+            " nothing is cut, because valid or synced data would be lost"
         )
         self.file = file
         self.offset = offset

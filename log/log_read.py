@@ -65,7 +65,7 @@ def read_segments(
     """Find the bytes from offset on. The offset lies between the log's start and its end.
 
     Raises:
-        CorruptLogError: the batches there are damaged.
+        CorruptLogError: the first batch there is damaged.
         NotReady: the bytes must be loaded or verified first, and `may_wait` is false.
     """
     if offset >= upper_bound_offset:
@@ -93,6 +93,8 @@ def read_segments(
     elif not is_verified(segment, position, size):
         for _ in verify(segment, position, size, bound):
             pass
+        # Less is verified where damage lies behind it.
+        size = min(size, segment.verified_to - position)
     return LogRead(FileSlice(segment.slot.get(), position, size), segment, bound)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from klamm.log.config import LogConfig
-from klamm.log.errors import LogError
+from klamm.log.errors import CorruptLogError, LogError
 from klamm.log.fs import NO_DESCRIPTORS
 from klamm.log.layout import DELETED_SUFFIX
 from klamm.log.loaded_log import LoadedLog
@@ -50,6 +50,7 @@ class ReadableLog:
         self.high_watermark = loaded.high_watermark
         self.is_offline = False
         self.on_disk_error: Callable[[OSError], None] = _nobody_listens
+        self._known_damage: set[tuple[str, int]] = set()
 
     def __repr__(self) -> str:
         return (
@@ -88,7 +89,7 @@ class ReadableLog:
 
         Raises:
             LogError: OFFSET_OUT_OF_RANGE, or KAFKA_STORAGE_ERROR when the disk fails.
-            CorruptLogError: the batches there are damaged.
+            CorruptLogError: the first batch there is damaged.
             NotReady: there is something to load or verify first (see readiness.py).
         """
         end_offset = self.log_end_offset
@@ -164,6 +165,14 @@ class ReadableLog:
         if error.errno not in NO_DESCRIPTORS and not is_deleted:
             self.fail(error)
         return LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"read failed: {error.strerror}")
+
+    def is_news(self, damage: CorruptLogError) -> bool:
+        """Say whether damage was not heard of before: readers find it again and again."""
+        place = (damage.file, damage.position)
+        if place in self._known_damage:
+            return False
+        self._known_damage.add(place)
+        return True
 
     def fail(self, error: OSError) -> None:
         """Go offline until a restart recovers the log."""

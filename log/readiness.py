@@ -11,6 +11,8 @@ from typing import Any
 from klamm.log.batches import BadBatch, iter_batches
 from klamm.log.fs import File
 from klamm.log.segment import Segment
+from klamm.wire.errors import WireError
+from klamm.wire.records.batch import BATCH_HEADER_SIZE, read_batch_header
 
 # So much at the end of a log is taken to be in memory: it is what readers wait for.
 TAIL_BYTES = 1024 * 1024
@@ -67,10 +69,11 @@ def verify(segment: Segment, position: int, size: int, end_offset: int) -> Prepa
     """Check the batches in a range, one at a step.
 
     Offsets are not under the checksum, so each batch is compared with its neighbours, and the last
-    one with where the segment ends.
+    one with where the segment ends. What lies before a damaged batch counts as verified, and can be
+    sent.
 
     Raises:
-        CorruptLogError: a batch is damaged.
+        CorruptLogError: the first batch of the range is damaged.
     """
     # What the segment is now; it may grow between two steps.
     return _verify(segment, segment.file(), segment.size, position, position + size, end_offset)
@@ -86,7 +89,10 @@ def _verify(
     start = verified_from = position
     if segment.verified_from <= position <= segment.verified_to:
         verified_from, start = segment.verified_from, segment.verified_to
-    verified_to = start
+    # Where the batches end that were compared with the one behind them, and with that one, too.
+    compared_to = verified_to = start
+    next_offset = offset = 0
+    damage: BadBatch | None = None
     if start < end and not file.is_cached(start, end - start):
         yield Load(file, start, end - start)
     try:
@@ -95,9 +101,25 @@ def _verify(
                 raise BadBatch(at, f"offset {header.base_offset} is out of range", end_offset)
             if at >= end:
                 break
-            verified_to = at + header.size_in_bytes
+            compared_to, verified_to = at, at + header.size_in_bytes
+            next_offset = header.next_offset
             yield None
     except BadBatch as bad:
-        raise segment.corrupt(bad) from bad
+        damage = bad
+        offset = _offset_at(file, bad.position)
+        if offset < next_offset:
+            # The batch before it may be the one whose offset is wrong.
+            verified_to = compared_to
     if not is_verified(segment, verified_from, verified_to - verified_from):
         segment.verified_from, segment.verified_to = verified_from, verified_to
+    if damage is not None and verified_to <= position:
+        is_likely = segment.base_offset <= offset < end_offset
+        raise segment.corrupt(damage, offset if is_likely else damage.offset) from damage
+
+
+def _offset_at(file: File, position: int) -> int:
+    """Return the offset with which a damaged batch seems to begin; -1 where there is none."""
+    try:
+        return read_batch_header(file.pread(BATCH_HEADER_SIZE, position)).base_offset
+    except WireError:
+        return -1

@@ -114,11 +114,13 @@ def test_damage_is_found_on_the_way() -> None:
     content[2 * SIZE + 70] ^= 1
     file.truncate(0)
     file.append([content], len(content))
-    with pytest.raises(CorruptLogError, match="checksum"):
-        steps_before(log, 0)
-    # What has good neighbours can be read.
-    assert steps_before(log, 0, SIZE) == [None]
+    # What lies before it can be read.
+    assert steps_before(log, 0) == [None, None]
+    assert len(log.read(0, 4 * SIZE).slice.read()) == 2 * SIZE
     assert len(read(log, 0, SIZE)) == SIZE
+    with pytest.raises(CorruptLogError, match="checksum"):
+        steps_before(log, 6)
+    assert len(log.read(9, 4 * SIZE).slice.read()) == SIZE
 
 
 def test_a_disk_that_can_not_be_read_takes_the_log_offline() -> None:
