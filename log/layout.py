@@ -10,7 +10,7 @@
         leader-epoch-checkpoint, partition.metadata
 
 A segment file may carry one more suffix while compaction or deletion is under way: `.cleaned`,
-`.swap`, `.deleted`.
+`.swap`, `.deleted`. One that ends in `.stray` was set aside by recovery, and no log uses it.
 """
 
 import re
@@ -26,6 +26,7 @@ SEGMENT_SUFFIXES = (LOG_SUFFIX, *INDEX_SUFFIXES)
 DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
+STRAY_SUFFIX = ".stray"
 TEMPORARY_SUFFIX = ".tmp"
 
 DELETE_DIRECTORY_SUFFIX = "-delete"

@@ -12,7 +12,7 @@ the log offline.
 """
 
 from klamm.log.environment import LogEnvironment
-from klamm.log.layout import CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX
+from klamm.log.layout import CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, STRAY_SUFFIX, SWAP_SUFFIX
 from klamm.log.producer_state import ProducerState
 from klamm.log.segment import Segment
 from klamm.log.segments import Segments
@@ -127,6 +127,13 @@ class LocalLog:
 
     def drop_last_segment(self) -> None:
         self.segments.pop_last().remove_files()
+        self.sync_names()
+
+    def set_last_segment_aside(self) -> None:
+        """Let the last segment be no part of the log any more, and keep its files."""
+        segment = self.segments.pop_last()
+        segment.close()
+        segment.rename_files(STRAY_SUFFIX)
         self.sync_names()
 
     def sync_names(self) -> None:

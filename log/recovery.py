@@ -15,26 +15,28 @@ can't have left, when the operating system has run on (segment_recovery.py).
 import logging
 from collections.abc import Callable
 
-from klamm.log.batches import BadBatch
+from klamm.log.batches import BadBatch, iter_headers
 from klamm.log.checkpoint import read_partition_metadata
 from klamm.log.checkpoint_files import Checkpoints
-from klamm.log.config import LogConfig
+from klamm.log.config import INT64_MAX, LogConfig
 from klamm.log.environment import LogEnvironment
 from klamm.log.errors import CorruptFileError, CorruptLogError, StorageError
 from klamm.log.fs import read_file
 from klamm.log.layout import (
     LEADER_EPOCH_CHECKPOINT,
+    LOG_START_CHECKPOINT,
     OFFSET_INDEX_SUFFIX,
     PARTITION_METADATA,
+    STRAY_SUFFIX,
     TIME_INDEX_SUFFIX,
 )
-from klamm.log.leader_epochs import LeaderEpochCache
+from klamm.log.leader_epochs import EpochEntry, LeaderEpochCache
 from klamm.log.leftovers import Leftovers
 from klamm.log.loaded_log import LoadedLog
 from klamm.log.local_log import LocalLog
 from klamm.log.partition_log import PartitionLog
 from klamm.log.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState
-from klamm.log.replay import rebuild_producers
+from klamm.log.replay import REPLAY_WINDOW_BYTES, rebuild_producers
 from klamm.log.segment import Segment
 from klamm.log.segment_recovery import SegmentRecovery
 from klamm.log.sync import Unsynced
@@ -112,18 +114,21 @@ class Recovery:
         self._leftovers.pass_2_remove_replaced_segments()
         self._leftovers.pass_3_finish_swaps()
         self.pass_4_load_segments()
+        was_closed = clean
         clean = clean and self._ends_as_synced()
         snapshots = self._local.snapshots
         epochs = self.load_epochs()
-        known_epochs = epochs.entries
+        known_epochs = epochs.entries if epochs is not None else ()
+        if epochs is None:
+            epochs = self._rebuild_epochs(clean=clean)
         if not clean or self._first_without_indexes is not None:
             self.pass_5_recover_segments(producers, epochs, clean=clean)
         ended_at = self._segments.active
-        end_offset = self.pass_6_find_end()
+        end_offset = self.pass_6_find_end(was_closed=was_closed)
         if self._segments.active is not ended_at and producers.entries:
             # No batch is left to tell of the producers.
             self._unsynced.add_paths([snapshots.write(end_offset, producers)])
-        start_offset = max(self._checkpoints.log_start_offset, self._segments.first.base_offset)
+        start_offset = self._find_start(known_epochs, was_closed=was_closed)
         # In this order: an empty log has no epoch, and recovering it again changes nothing.
         epochs.truncate_from_start(start_offset)
         epochs.truncate_from_end(end_offset)
@@ -187,14 +192,16 @@ class Recovery:
 
     # --- the ends of the log and its state ---
 
-    def pass_6_find_end(self) -> int:
+    def pass_6_find_end(self, *, was_closed: bool) -> int:
         """Find the log's end; when it lies below the log start, begin anew at the log start.
 
-        Records may be deleted up to an offset that was not synced yet; when a crash then loses
-        what was not synced, the log ends below its start.
+        Records may be deleted up to an offset that was not synced yet; when the system then stops
+        and loses what was not synced, the log ends below its start. Nothing else can do that: after
+        a clean stop or a kill, the checkpoint is damaged. The segments are only set aside, because
+        it has no checksum that would tell the one from the other.
 
         Raises:
-            CorruptLogError: the log ends before what was synced.
+            CorruptLogError: the log ends before what was synced, or before its start.
         """
         active = self._segments.active
         active.activate()
@@ -213,22 +220,84 @@ class Recovery:
         start_offset = self._checkpoints.log_start_offset
         if end_offset >= start_offset:
             return end_offset
-        logger.warning("%s: ends below its start %d", self._directory, start_offset)
+        if was_closed or self._is_same_boot:
+            raise CorruptLogError(
+                active.slot.path,
+                end_offset,
+                active.size,
+                f"the log ends here, but {LOG_START_CHECKPOINT} lets it begin at {start_offset}",
+            )
+        logger.warning(
+            "%s: ends at %d, below its start %d; it begins anew there, and what it had is set aside"
+            " in files that end in %s",
+            self._directory,
+            end_offset,
+            start_offset,
+            STRAY_SUFFIX,
+        )
         while self._segments:
-            self._local.drop_last_segment()
+            self._local.set_last_segment_aside()
         self._local.begin_at(start_offset, self._now_ms)
         return start_offset
 
-    def load_epochs(self) -> LeaderEpochCache:
-        """Read the leader epochs; a file of no bytes is one that Kafka never wrote to."""
+    def _find_start(self, known_epochs: tuple[EpochEntry, ...], *, was_closed: bool) -> int:
+        """Return where the log begins.
+
+        A log start is on disk before any segment goes, and the epochs follow it. So after a clean
+        stop they begin where the log begins, and at no time before its first segment. Only an
+        Apache Kafka that stops in the wrong moment leaves this, too, so the log is served, and
+        nothing of it is hidden.
+        """
+        first = self._segments.first.base_offset
+        checkpointed = self._checkpoints.log_start_offset
+        start = max(checkpointed, first)
+        known = known_epochs[0].start_offset if known_epochs else start
+        if known >= start:
+            return start
+        names = f"{LOG_START_CHECKPOINT} has {checkpointed}, {LEADER_EPOCH_CHECKPOINT} {known}"
+        if checkpointed < first:
+            logger.warning(
+                "%s: the first segment begins at %d, but %s: what was before it is missing",
+                self._directory,
+                first,
+                names,
+            )
+        elif was_closed and max(known, first) < self._local.batch_start(start):
+            start = max(known, first)
+            logger.warning("%s: begins at %d, because %s", self._directory, start, names)
+        return start
+
+    def load_epochs(self) -> LeaderEpochCache | None:
+        """Read the leader epochs; None without them. A file of no bytes is as Kafka makes it."""
         if LEADER_EPOCH_CHECKPOINT not in self._leftovers.names:
-            return LeaderEpochCache()
+            return None
         path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
         data = read_file(self._fs, path)
         try:
-            return LeaderEpochCache.decode(data) if data else LeaderEpochCache()
+            return LeaderEpochCache.decode(data) if data else None
         except StorageError as error:
             raise CorruptFileError(path, str(error)) from error
+
+    def _rebuild_epochs(self, *, clean: bool) -> LeaderEpochCache:
+        """Take the epochs from the batches, as far as pass 5 will not read them anyway."""
+        epochs = LeaderEpochCache()
+        synced_to = INT64_MAX if clean else self._checkpoints.recovery_point
+        try:
+            for segment in self._segments:
+                if segment.size == 0 or segment.base_offset >= synced_to:
+                    break
+                headers = iter_headers(segment.file(), 0, segment.size, REPLAY_WINDOW_BYTES)
+                for _, header in headers:
+                    epoch, latest = header.partition_leader_epoch, epochs.latest_epoch
+                    if epoch >= 0 and (latest is None or epoch > latest):
+                        epochs.assign(epoch, header.base_offset)
+        except BadBatch as bad:
+            # Whoever reads what is there will tell more of it.
+            logger.warning("%s: the epochs behind it are not known", segment.corrupt(bad))
+        if epochs.entries:
+            path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
+            logger.warning("%s is missing or empty; it is made anew", path)
+        return epochs
 
     def pass_7_load_producers(
         self, producers: ProducerState, end_offset: int, *, clean: bool
