@@ -12,8 +12,9 @@ Formats, each Kafka's:
 - `partition.metadata`: `version: 0` and `topic_id: <22 characters of base64>`.
 
 A file that cannot be understood is refused (CorruptFileError): taking it for empty would silently
-forget what it promised. A file of zero bytes is not damage but one that Kafka created and never
-wrote; a replacement in the way above cannot leave one.
+forget what it promised. A file of zero bytes may be one that Kafka created and did not come to
+write; a replacement in the way above cannot leave one. Where Kafka can't have left it, it is
+refused as well (checkpoint_files.py).
 """
 
 import base64

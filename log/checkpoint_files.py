@@ -5,21 +5,28 @@ a file is always written as a whole: the offsets of all logs are noted in the th
 which is quick, and written in any thread.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 from klamm.log.checkpoint import Offsets, encode_offsets, read_offsets, replace_file
+from klamm.log.errors import CorruptFileError
 from klamm.log.fs import FileSystem
 from klamm.log.layout import (
+    CLEAN_SHUTDOWN_FILE,
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_CHECKPOINT,
+    LOG_SUFFIX,
     RECOVERY_POINT_CHECKPOINT,
     TopicPartition,
+    parse_partition_directory,
 )
 from klamm.log.partition_log import PartitionLog
+
+logger = logging.getLogger(__name__)
 
 # What each says of a log. Kafka leaves the log start out where a segment begins there. But the
 # removal of the segments before it may not be synced yet, and if a crash undid that, the log start
@@ -59,6 +66,7 @@ class CheckpointFiles:
         # What the files said of partitions that are not open (yet): it is kept until they are
         # opened or removed.
         self._unopened = {name: read_offsets(fs, f"{root}/{name}") for name in CHECKPOINT_FILES}
+        _check_emptied(fs, root)
         # Snapshots are numbered, so that a slow thread never replaces a newer checkpoint.
         self._snapshots_taken = 0
         self._snapshots_written = dict.fromkeys(CHECKPOINT_FILES, 0)
@@ -140,3 +148,33 @@ class CheckpointFiles:
             for name in newer:
                 self._snapshots_written[name] = number
                 self._written_partitions[name] = set(contents[name])
+
+
+def _check_emptied(fs: FileSystem, root: str) -> None:
+    """Look for checkpoints of no bytes in a directory that has data.
+
+    Apache Kafka makes its files so, writes them within a minute and these two whenever it stops;
+    later each is replaced as a whole, as it is here from the beginning. So after a kill such a file
+    may be as Kafka has made it; after a clean stop it has lost its content.
+
+    Raises:
+        CorruptFileError: a clean stop can't have left it.
+    """
+    paths = [f"{root}/{name}" for name in (RECOVERY_POINT_CHECKPOINT, LOG_START_CHECKPOINT)]
+    emptied = [path for path in paths if fs.exists(path) and fs.size(path) == 0]
+    if not emptied or not _has_data(fs, root):
+        return
+    if fs.exists(f"{root}/{CLEAN_SHUTDOWN_FILE}"):
+        raise CorruptFileError(emptied[0], "has no bytes, though there are logs that were closed")
+    for path in emptied:
+        logger.warning("%s has no bytes: nothing is known from it, and logs are read again", path)
+
+
+def _has_data(fs: FileSystem, root: str) -> bool:
+    """Say whether any partition holds batches."""
+    partitions = filter(parse_partition_directory, fs.list_directories(root))
+    return any(
+        name.endswith(LOG_SUFFIX) and fs.size(f"{root}/{partition}/{name}") > 0
+        for partition in partitions
+        for name in fs.list_files(f"{root}/{partition}")
+    )

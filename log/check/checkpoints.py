@@ -56,6 +56,17 @@ def _check_recovery_point(
         findings.fault(path, what, offset=line.offset, position=line.at)
 
 
+def check_emptied(findings: Findings, root: RootFiles) -> None:
+    """Name the checkpoints of no bytes in a directory whose partitions have data.
+
+    Kafka makes them so, and has written these two at the latest when it stops.
+    """
+    for checkpoint in (RECOVERY_POINT_CHECKPOINT, LOG_START_CHECKPOINT):
+        if checkpoint in root.emptied:
+            report = findings.fault if root.is_clean else findings.note
+            report(root.path(checkpoint), "has no bytes, though there is data")
+
+
 def check_lines(findings: Findings, roots: Sequence[RootFiles], there: set[TopicPartition]) -> None:
     """Each line has its partition, and after a clean stop each partition its lines.
 

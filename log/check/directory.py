@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from klamm.log.check.checkpoints import check_end, check_lines
+from klamm.log.check.checkpoints import check_emptied, check_end, check_lines
 from klamm.log.check.contents import Contents, NoContents
 from klamm.log.check.findings import Finding, Findings
 from klamm.log.check.owners import METADATA_PARTITION, OwnerCheck
@@ -77,6 +77,8 @@ class _Check:
         self._contents = contents
         self._producers_expire = producers_expire
         self._there: set[TopicPartition] = set()
+        # The directories with a partition that holds batches.
+        self._with_data: set[str] = set()
         self.partitions = 0
 
     def run(self, paths: Sequence[str]) -> None:
@@ -104,6 +106,8 @@ class _Check:
             owners.check_identity(root)
             for name in names[root.root]:
                 self._check_directory(owners, root, name)
+            if root.root in self._with_data:
+                check_emptied(self._findings, root)
         owners.check_missing(self._there)
         check_lines(self._findings, roots, self._there)
 
@@ -157,6 +161,8 @@ class _Check:
         self._there.add(key)
         if found is None:
             return
+        if found.has_data:
+            self._with_data.add(root.root)
         if key == METADATA_PARTITION:
             owners.check_metadata_partition(root, name, found.topic_id)
         else:

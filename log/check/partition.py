@@ -66,12 +66,14 @@ class Found:
     Attributes:
         end_offset: None where it can't be told, because of damage or because recovery will cut.
         last_segment: the path and size of the segment that the log ends with.
+        has_data: whether any segment has bytes.
     """
 
     topic_id: UUID | None = None
     first_offset: int = 0
     end_offset: int | None = None
     last_segment: tuple[str, int] | None = None
+    has_data: bool = False
 
 
 class PartitionCheck:
@@ -108,6 +110,10 @@ class PartitionCheck:
             self._found.end_offset = 0
             return self._found
         self._found.first_offset = segments[0].base_offset
+        logs = [segment.log for segment in segments if segment.log is not None]
+        self._found.has_data = any(
+            self._reader.files.open(self._path(name)).size() > 0 for name in logs
+        )
         self._check_log(segments, listing, applies_from)
         return self._found
 
@@ -210,10 +216,12 @@ class PartitionCheck:
         expectation = self._expectation
         first_offset = segments[0].base_offset
         rebuilt_from = self._rebuilt_from(segments)
+        lines = self._read_epochs(listing)
+        self._check_beginning(first_offset, lines or [])
         epochs = EpochCheck(
             self._findings,
             self._path(LEADER_EPOCH_CHECKPOINT),
-            self._read_epochs(listing),
+            lines,
             log_start=max(expectation.log_start or 0, first_offset),
             end=expectation.synced_to,
             is_clean=expectation.is_clean,
@@ -256,6 +264,20 @@ class PartitionCheck:
             self._found.end_offset = log.next_offset
         log.at_end()
         epochs.at_end(log.next_offset, has_gaps=producers.has_gaps)
+
+    def _check_beginning(self, first_offset: int, lines: list[EpochLine]) -> None:
+        """Look for segments that are missing before the first one, after an unclean stop.
+
+        The log start is on disk before segments go; Kafka leaves it out, and lets the epochs follow
+        a moment later. After a clean stop the epochs are compared with the batches anyway.
+        """
+        expectation = self._expectation
+        known = lines[0].start_offset if lines else first_offset
+        if expectation.is_clean or max(known, expectation.log_start or 0) >= first_offset:
+            return
+        report = self._findings.fault if expectation.is_same_boot else self._findings.note
+        what = f"the first segment begins here, the log at {known}: what was before it is missing"
+        report(self._directory, what, offset=first_offset)
 
     def _rebuilt_from(self, segments: list[SegmentFiles]) -> int:
         """Return the base offset of the first segment that recovery reads again."""

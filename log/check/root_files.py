@@ -51,6 +51,7 @@ class RootFiles:
         properties: None where meta.properties is missing or damaged.
         checkpoints: the lines of each checkpoint by partition; None where it is damaged.
         has_reserve: whether klamm keeps room here, which it does beside its metadata log.
+        emptied: the checkpoints that have no bytes.
     """
 
     root: str
@@ -62,6 +63,7 @@ class RootFiles:
         default_factory=dict
     )
     has_reserve: bool = False
+    emptied: list[str] = field(default_factory=list)
 
     def line(self, checkpoint: str, key: TopicPartition) -> CheckpointEntry | None:
         """Return what a checkpoint says of a partition."""
@@ -98,7 +100,10 @@ def read_root_files(
                 _check_clean_shutdown(reader.read_whole(path))
             elif name in CHECKPOINTS:
                 found.checkpoints[name] = None
-                lines = offset_checkpoint(reader.read_whole(path))
+                data = reader.read_whole(path)
+                if not data:
+                    found.emptied.append(name)
+                lines = offset_checkpoint(data)
                 found.checkpoints[name] = {line[1:3]: line for line in lines}
             elif name == BOOT_FILE:
                 boot_id, damaged = boot_file(reader.read_whole(path))
