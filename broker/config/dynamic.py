@@ -96,7 +96,12 @@ def check_step(before: ServerConfig, after: ServerConfig) -> None:
         old, new = before.value_of(definition), after.value_of(definition)
         assert isinstance(old, int)
         assert isinstance(new, int)
-        if new != old and not old // 2 <= new <= old * 2:
+        if new == old:
+            continue
+        if new < 1:
+            # Kafka, too, refuses it here, though log.cleaner.threads may be 0 at the start.
+            raise ConfigError(f"{name}={new} must be at least 1 while the broker runs")
+        if not old // 2 <= new <= max(old, 1) * 2:
             raise ConfigError(f"{name}={new} is below half or above the double of {old}")
     buffer_size = after.log_cleaner_dedupe_buffer_size
     if buffer_size != before.log_cleaner_dedupe_buffer_size and buffer_size <= MIB:

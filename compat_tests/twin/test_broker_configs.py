@@ -70,6 +70,7 @@ VALUES = [
     ("log.local.retention.ms", "-1"),
     ("log.local.retention.ms", "604800001"),
     ("log.local.retention.bytes", "5"),
+    ("log.cleaner.threads", "0"),
     ("log.cleaner.threads", "2"),
     ("log.cleaner.threads", "3"),
     ("log.cleaner.dedupe.buffer.size", "5"),

@@ -52,6 +52,8 @@ def test_names_are_those_of_settings_that_may_change() -> None:
         ({"num.io.threads": "8"}, {"num.io.threads": "3"}),
         ({"num.io.threads": "8"}, {"num.io.threads": "17"}),
         ({}, {"log.cleaner.threads": "3"}),
+        ({}, {"log.cleaner.threads": "0"}),
+        ({"log.cleaner.threads": "0"}, {"log.cleaner.threads": "3"}),
         ({}, {"log.cleaner.dedupe.buffer.size": "1048576"}),
         ({}, {"log.local.retention.ms": "-1"}),
         ({"log.retention.ms": "5"}, {"log.local.retention.ms": "6"}),
@@ -70,6 +72,9 @@ def test_steps_that_are_too_large(before: dict[str, str], after: dict[str, str])
         ({}, {"max.connections": "1"}),
         ({"num.io.threads": "9"}, {"num.io.threads": "4"}),
         ({"num.io.threads": "8"}, {"num.io.threads": "16"}),
+        # What an earlier version let somebody set can be taken back.
+        ({"log.cleaner.threads": "0"}, {"log.cleaner.threads": "1"}),
+        ({"log.cleaner.threads": "0"}, {"log.roll.ms": "5"}),
         ({"log.cleaner.dedupe.buffer.size": "5"}, {"log.roll.ms": "5"}),
         ({"log.retention.ms": "-1"}, {"log.local.retention.ms": "-1"}),
         ({"log.retention.ms": "5"}, {"log.local.retention.ms": "5"}),
