@@ -52,6 +52,14 @@ class CleanerStats:
     keyless_records: int = 0
     keys: int = 0
 
+    def __str__(self) -> str:
+        keyless = f" ({self.keyless_records} had no key)" if self.keyless_records else ""
+        return (
+            f"{self.records_written} of {self.records_read} records"
+            f" and {self.bytes_written} of {self.bytes_read} bytes are left{keyless};"
+            f" {self.keys} keys were found in {self.map_bytes_read} bytes that were new"
+        )
+
 
 class CleanedSegment(NamedTuple):
     """What was written and synced in the place of some segments."""

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klamm.log.cleaner.cancellation import Cancellation, CleaningAborted
+from klamm.log.cleaner.copy import CleanerStats
 from klamm.log.cleaner.key_map import (
     DIGEST_BYTES,
     ENTRY_BYTES,
@@ -316,3 +317,21 @@ def test_records_read_back_after_the_move_to_a_horizon() -> None:
     back = [with_timestamp_delta(record, -(10**13)) for record in moved]
     assert b"".join(back) == payload
     assert [record.timestamp for record in iter_records(data)] == [5, 7]
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def test_what_a_compaction_did_is_told_in_words() -> None:
+    stats = CleanerStats(
+        map_bytes_read=500,
+        bytes_read=900,
+        bytes_written=300,
+        records_read=9,
+        records_written=3,
+        keys=2,
+    )
+    words = "3 of 9 records and 300 of 900 bytes are left; 2 keys were found in 500 bytes"
+    assert str(stats) == f"{words} that were new"
+    with_keyless = str(replace(stats, keyless_records=1))
+    assert with_keyless.startswith("3 of 9 records and 300 of 900 bytes are left (1 had no key); ")
