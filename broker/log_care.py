@@ -22,7 +22,7 @@ from klamm.broker.steps import StepRunner, Stepwise
 from klamm.log.cleaner.cleaner import Cleaner, CleanerConfig
 from klamm.log.cleaner.pace import Throttle
 from klamm.log.directories import PASSING
-from klamm.log.errors import LogError
+from klamm.log.errors import CorruptLogError, LogError, StorageError
 from klamm.log.fs import DISK_FULL
 from klamm.log.retention import Retention
 from klamm.wire.errors import ErrorCode
@@ -101,8 +101,8 @@ class LogCare:
                 logger.warning("the logs can't be looked after: %s", error)
             else:
                 self._broker.halt(f"the logs can't be looked after: {error}")
-        except LogError as error:
-            # That log is offline now, and the others are served.
+        except (LogError, StorageError) as error:
+            # That log is offline now, or damaged, and the others are served.
             logger.error("the logs can't be looked after: %s", error)
 
     async def delete_old_segments(self) -> None:
@@ -115,6 +115,10 @@ class LogCare:
                 await self._delete_from(log)
             except LogError as error:
                 logger.error("%s-%d is offline: %s", log.topic, log.partition, error)
+            except CorruptLogError as error:
+                # How old its segments are can't be told.
+                if log.is_news(error):
+                    logger.error("%s-%d keeps its segments: %s", log.topic, log.partition, error)
             except OSError as error:
                 if error.errno not in DISK_FULL:
                     raise
