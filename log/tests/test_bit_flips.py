@@ -4,9 +4,13 @@ import pytest
 
 from klamm.log.config import LogConfig
 from klamm.log.errors import CorruptLogError, StorageError
+from klamm.log.layout import LOG_START_CHECKPOINT
+from klamm.log.log_start import delete_records
 from klamm.log.memory_fs import MemoryFileSystem, keep_bytes, keep_names
+from klamm.log.retention import Retention
 from klamm.log.tests.support import (
     DIRECTORY,
+    NOW_MS,
     ROOT,
     Read,
     append,
@@ -14,6 +18,7 @@ from klamm.log.tests.support import (
     open_one,
     read_all,
 )
+from klamm.log.work import run_inline
 from klamm.wire.records.batch import read_batch_header
 
 VALUES = [b"%04d" % index for index in range(8)]
@@ -23,6 +28,7 @@ COLD = f"{DIRECTORY}/00000000000000000000.log"
 ACTIVE = f"{DIRECTORY}/00000000000000000004.log"
 EXPECTED = [Read(offset, value) for offset, value in enumerate(VALUES)]
 EPOCH_BYTES = range(12, 16)
+RETAINED = LogConfig(segment_bytes=2 * BATCH_SIZE, index_interval_bytes=50, retention_ms=60_000)
 
 
 def synced_log(*, clean: bool, with_checkpoint: bool = True) -> MemoryFileSystem:
@@ -140,6 +146,54 @@ def test_damage_to_any_other_file_never_hides_data(clean: bool) -> None:
                 accepted += 1
     assert refused > 100
     assert accepted > 100
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_damage_to_any_other_file_lets_retention_delete_nothing(clean: bool) -> None:
+    fs, start = log_with_a_start(clean=clean), 5
+    others = [path for path in fs.files() if not path.endswith((".log", ".lock"))]
+    refused = accepted = 0
+    for path in others:
+        if path.endswith(LOG_START_CHECKPOINT) and not clean:
+            # Nothing but this file knows how far a log start had come when the process was killed.
+            continue
+        for position in range(len(fs.files()[path])):
+            for bits in (0x01, 0x02, 0x04, 0x40):
+                damaged = flipped(fs, path, position, bits)
+                try:
+                    manager, log = open_one(damaged, RETAINED)
+                except StorageError:
+                    refused += 1
+                    continue
+                if path.endswith("partition.metadata") and log.log_end_offset == 0:
+                    continue
+                run_inline(Retention(manager).delete_old_segments(log, NOW_MS))
+                found = read_all(log)
+                # What was deleted may come back where a file has forgotten it; the rest stays.
+                assert found[-len(EXPECTED[start:]) :] == EXPECTED[start:], (path, position)
+                assert log.offset_for_timestamp(NOW_MS) is not None
+                accepted += 1
+    assert refused > 100
+    assert accepted > 100
+
+
+def log_with_a_start(*, clean: bool) -> MemoryFileSystem:
+    """Write four segments; deleted records have taken two of them, and half of the third."""
+    fs = MemoryFileSystem()
+    manager, log = open_one(fs, RETAINED)
+    for value in VALUES:
+        append(log, batch(value))
+    log.flush()
+    log.advance_high_watermark(len(VALUES))
+    run_inline(delete_records(manager, [(log, 5)]))
+    run_inline(Retention(manager).delete_old_segments(log, NOW_MS))
+    assert log.segments.first.base_offset == 4
+    log.flush()
+    if clean:
+        manager.close()
+    else:
+        manager.checkpoint_writer()()
+    return fs.after_crash()
 
 
 def test_an_index_that_leads_astray_is_made_anew() -> None:
