@@ -331,12 +331,11 @@ class Segment:
                     return self._is_whole(position, header)
                 if is_near and named is None and header.last_offset >= offset:
                     named = position, header
-            if is_near:
-                is_right = named is not None and named[1].max_timestamp == timestamp
-                return not is_right and (named is None or self._is_whole(*named))
         except BadBatch:
             return False
-        return self._is_misplaced(timestamp, offset)
+        if not is_near:
+            return self._is_misplaced(timestamp, offset)
+        return named is None or (named[1].max_timestamp != timestamp and self._is_whole(*named))
 
     def _is_misplaced(self, timestamp: int, offset: int) -> bool:
         """Say whether the batch that a time index entry names has another timestamp."""
@@ -349,13 +348,12 @@ class Segment:
         return True
 
     def _is_whole(self, position: int, header: RecordBatchHeader) -> bool:
-        """Say whether a batch is undamaged; one that is not says nothing about an index.
-
-        Raises:
-            BadBatch: it is damaged.
-        """
-        batches = iter_batches(self.slot.get(), position, position + header.size_in_bytes)
-        return next(batches, None) is not None
+        """Say whether a batch is undamaged; one that is not says nothing about an index."""
+        end = position + header.size_in_bytes
+        try:
+            return next(iter_batches(self.slot.get(), position, end), None) is not None
+        except BadBatch:
+            return False
 
     def _last_headers(self) -> Iterator[tuple[int, RecordBatchHeader]]:
         """Yield (position, header) from the last offset index entry on, without the whole index."""
