@@ -204,6 +204,9 @@ class FutureLog:
         log_start_offset = self.source.log_start_to_checkpoint
         self.target.expect(self.source, self.log.log_end_offset)
         yield self.target.checkpoint_writer()
+        # As after a clean stop, its epochs begin where the log begins.
+        self.log.advance_high_watermark(self.log.log_end_offset)
+        self.log.increment_log_start_offset(min(log_start_offset, self.log.log_end_offset))
         yield self.log.write_out
         return log_start_offset
 
