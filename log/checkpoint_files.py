@@ -167,7 +167,7 @@ def _check_emptied(fs: FileSystem, root: str) -> None:
     if fs.exists(f"{root}/{CLEAN_SHUTDOWN_FILE}"):
         raise CorruptFileError(emptied[0], "has no bytes, though there are logs that were closed")
     for path in emptied:
-        logger.warning("%s has no bytes: nothing is known from it, and logs are read again", path)
+        logger.warning("%s has no bytes: what it said of the logs here is not known", path)
 
 
 def _has_data(fs: FileSystem, root: str) -> bool:
