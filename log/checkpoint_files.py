@@ -15,6 +15,7 @@ from klamm.log.checkpoint import Offsets, encode_offsets, read_offsets, replace_
 from klamm.log.errors import CorruptFileError
 from klamm.log.fs import FileSystem
 from klamm.log.layout import (
+    BOOT_FILE,
     CLEAN_SHUTDOWN_FILE,
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -155,7 +156,8 @@ def _check_emptied(fs: FileSystem, root: str) -> None:
 
     Apache Kafka makes its files so, writes them within a minute and these two whenever it stops;
     later each is replaced as a whole, as it is here from the beginning. So after a kill such a file
-    may be as Kafka has made it; after a clean stop it has lost its content.
+    is as Kafka has made it, unless klamm has been here, too: then who knows. After a clean stop it
+    has lost its content.
 
     Raises:
         CorruptFileError: a clean stop can't have left it.
@@ -166,7 +168,7 @@ def _check_emptied(fs: FileSystem, root: str) -> None:
         return
     if fs.exists(f"{root}/{CLEAN_SHUTDOWN_FILE}"):
         raise CorruptFileError(emptied[0], "has no bytes, though there are logs that were closed")
-    for path in emptied:
+    for path in emptied if fs.exists(f"{root}/{BOOT_FILE}") else ():
         logger.warning("%s has no bytes: what it said of the logs here is not known", path)
 
 

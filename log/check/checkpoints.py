@@ -61,6 +61,8 @@ def check_emptied(findings: Findings, root: RootFiles) -> None:
 
     Kafka makes them so, and has written these two at the latest when it stops.
     """
+    if not root.is_clean and not root.has_boot_file:
+        return
     for checkpoint in (RECOVERY_POINT_CHECKPOINT, LOG_START_CHECKPOINT):
         if checkpoint in root.emptied:
             report = findings.fault if root.is_clean else findings.note

@@ -52,6 +52,7 @@ class RootFiles:
         checkpoints: the lines of each checkpoint by partition; None where it is damaged.
         has_reserve: whether klamm keeps room here, which it does beside its metadata log.
         emptied: the checkpoints that have no bytes.
+        has_boot_file: whether klamm has written here.
     """
 
     root: str
@@ -64,6 +65,7 @@ class RootFiles:
     )
     has_reserve: bool = False
     emptied: list[str] = field(default_factory=list)
+    has_boot_file: bool = False
 
     def line(self, checkpoint: str, key: TopicPartition) -> CheckpointEntry | None:
         """Return what a checkpoint says of a partition."""
@@ -106,6 +108,7 @@ def read_root_files(
                 lines = offset_checkpoint(data)
                 found.checkpoints[name] = {line[1:3]: line for line in lines}
             elif name == BOOT_FILE:
+                found.has_boot_file = True
                 boot_id, damaged = boot_file(reader.read_whole(path))
                 found.is_same_boot = boot_id != "" and boot_id == reader.files.boot_id()
                 found.damaged = frozenset(damaged)

@@ -7,6 +7,7 @@ import pytest
 from klamm.log.config import LogConfig
 from klamm.log.errors import CorruptFileError, CorruptLogError
 from klamm.log.layout import (
+    BOOT_FILE,
     LEADER_EPOCH_CHECKPOINT,
     LOG_START_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -250,6 +251,19 @@ def test_checkpoints_of_no_bytes_are_well_where_there_is_no_data(
     for path in (LOG_STARTS, RECOVERY_POINTS):
         fs.overwrite(path, b"")
     open_one(fs, CONFIG)
+    assert not caplog.records
+
+
+def test_after_a_kill_of_kafka_they_are_nothing_to_tell_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fs = written(clean=False)
+    for path in (LOG_STARTS, RECOVERY_POINTS):
+        fs.overwrite(path, b"")
+    fs.remove(f"{ROOT}/{BOOT_FILE}")
+    assert check(fs) == []
+    _, log = open_one(fs, CONFIG)
+    assert offsets(log) == list(range(COUNT))
     assert not caplog.records
 
 
