@@ -22,9 +22,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from spark_examples.checkpoint import committed_offsets
-from spark_examples.command_line import Program, require
-from spark_examples.streaming import source, start, streaming_arguments
+from spark_examples.command_line import Program, ProgramError, require
+from spark_examples.streaming import run_query, source, streaming_arguments
 from spark_examples.topics import TIMEOUT_S, LogRecord, end_offsets, make_topic, read_topic
+
+TOPICS = ("subscribe", "subscribePattern", "assign")
+"""Spark's options that say what is read."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +35,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--archive", required=True, type=Path)
     parser.add_argument("--restore", metavar="TOPIC", help="of the archive; needs --into")
     parser.add_argument("--into", metavar="TOPIC", help="that is empty, or not there")
+    parser.add_argument_group(
+        "what is archived, as Spark names it",
+        "--subscribe TOPIC,TOPIC or --subscribePattern REGEX or --assign JSON",
+    )
+
+
+def misuse(args: argparse.Namespace) -> str | None:
+    if args.restore and not args.into:
+        return "--restore needs --into"
+    if not (args.restore or args.check or any(name in args.options for name in TOPICS)):
+        return "which topics? --subscribe TOPIC,TOPIC names them"
+    return None
 
 
 def run(spark: SparkSession, args: argparse.Namespace) -> None:
@@ -43,17 +58,19 @@ def run(spark: SparkSession, args: argparse.Namespace) -> None:
         {"date": sf.to_date("timestamp"), "hour": sf.hour("timestamp")}
     )
     writer = records.writeStream.format("parquet").partitionBy("topic", "date", "hour")
-    start(spark, writer.option("path", str(args.archive)), args).awaitTermination()
+    run_query(spark, writer.option("path", str(args.archive)), args)
 
 
 def restore(spark: SparkSession, args: argparse.Namespace) -> None:
     """Each record into the partition that it came from."""
     records = archived(spark, args.archive, args.restore)
     (last,) = records.agg(sf.max("partition").alias("partition")).collect()
+    if last.partition is None:
+        raise ProgramError(f"{args.archive} has no record of {args.restore}")
     partitions = last.partition + 1
     make_topic(args.bootstrap, args.into, partitions)
     if any(end_offsets(args.bootstrap, args.into).values()):
-        raise SystemExit(f"{args.into} is not empty")
+        raise ProgramError(f"{args.into} is not empty")
     bootstrap, topic = args.bootstrap, args.into
     in_order = records.repartition(partitions, "partition").sortWithinPartitions(
         "partition", "offset"
@@ -140,7 +157,7 @@ def contents(records: Iterator[LogRecord]) -> dict[int, list[tuple[object, ...]]
     return found
 
 
-PROGRAM = Program("archive", __doc__.split("\n")[0], arguments, run, check)
+PROGRAM = Program("archive", __doc__.split("\n")[0], arguments, run, check, misuse)
 main = PROGRAM.main
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark_examples.checkpoint import committed_batch, committed_offsets
-from spark_examples.command_line import Program, require
+from spark_examples.command_line import Program, ProgramError, require
 from spark_examples.events import CUSTOMER_CHANGES
-from spark_examples.streaming import source, start, streaming_arguments
+from spark_examples.streaming import run_query, source, streaming_arguments
 from spark_examples.topics import read_topic
 
 ROW = "customer_id string, value string, partition int, offset long"
@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(spark: SparkSession, args: argparse.Namespace) -> None:
     if not (args.checkpoint / "offsets").exists() and versions(args.table):
-        raise SystemExit(f"{args.table} is not empty, but {args.checkpoint} knows nothing of it")
+        raise ProgramError(f"{args.table} is not empty, but {args.checkpoint} knows nothing of it")
     changes = source(spark, args, f"{args.prefix}.{CUSTOMER_CHANGES}").selectExpr(
         "cast(key as string) customer_id", "cast(value as string) value", "partition", "offset"
     )
@@ -44,7 +44,7 @@ def run(spark: SparkSession, args: argparse.Namespace) -> None:
     def write(frame: DataFrame, batch_id: int) -> None:
         upsert(frame, args.table, batch_id)
 
-    start(spark, changes.writeStream.foreachBatch(write), args).awaitTermination()
+    run_query(spark, changes.writeStream.foreachBatch(write), args)
 
 
 def upsert(changes: DataFrame, table: Path, version: int) -> None:
@@ -77,8 +77,10 @@ def stored(spark: SparkSession, table: Path, version: int) -> DataFrame:
 
 def customers(spark: SparkSession, table: Path) -> DataFrame:
     """The table for its readers: the newest version that is complete, by its columns."""
-    newest = versions(table)[-1]
-    rows = stored(spark, table, newest)
+    complete = versions(table)
+    if not complete:
+        raise ProgramError(f"{table} holds no table: run changelog first")
+    rows = stored(spark, table, complete[-1])
     return rows.select(sf.from_json("value", CUSTOMER).alias("row")).select("row.*")
 
 
@@ -108,7 +110,9 @@ def check(spark: SparkSession, args: argparse.Namespace) -> str:
     rows = stored(spark, args.table, batch).collect()
     table = {row.customer_id: row.value for row in rows}
     require(len(table) == len(rows), "a customer is twice in the table")
-    read = committed_offsets(args.checkpoint)[topic]
+    offsets = committed_offsets(args.checkpoint)
+    require(topic in offsets, f"{args.checkpoint} has read nothing of {topic}")
+    read = offsets[topic]
     expected = fold(args.bootstrap, topic, read)
     wrong = sorted(
         key for key in table.keys() | expected.keys() if table.get(key) != expected.get(key)

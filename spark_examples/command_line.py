@@ -8,20 +8,30 @@ needs has a name of its own, in small letters.
 from __future__ import annotations
 
 import argparse
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_examples.jars import MissingRequirementError
 from spark_examples.session import spark_session
 
 BOOTSTRAP = "kafka.bootstrap.servers"
+CONNECT_S_MAX = 10.0
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
 
-class CheckError(Exception):
+class ProgramError(Exception):
+    """What the user can mend: said in one line."""
+
+
+class CheckError(ProgramError):
     """The property of a program does not hold for what it has made."""
 
 
@@ -29,6 +39,56 @@ def require(holds: bool, problem: str) -> None:
     """What every check is made of."""
     if not holds:
         raise CheckError(problem)
+
+
+FAILURES = (ProgramError, KafkaException, TimeoutError, PySparkException, Py4JJavaError)
+"""What a line says as well as a traceback; where it is Spark's, its log has told the rest."""
+
+
+def outcome(name: str, work: Callable[[], None]) -> int:
+    """Do the work of a program; its exit code."""
+    try:
+        work()
+    except MissingRequirementError as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    except CheckError as problem:
+        print(f"{name}: CHECK FAILED: {problem}", file=sys.stderr)
+        return 1
+    except FAILURES as problem:
+        print(f"{name}: {in_one_line(problem)}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def in_one_line(problem: BaseException) -> str:
+    """Without the plan of the query, and without Java's stack."""
+    said = problem.java_exception.toString() if isinstance(problem, Py4JJavaError) else problem
+    first = str(said).strip().partition("\n")[0]
+    return first.partition("terminated with exception: ")[2] or first
+
+
+def require_broker(bootstrap: str) -> None:
+    """Say at once what Kafka's clients say after a minute, if at all.
+
+    Raises:
+        MissingRequirementError: when nothing listens at any of the addresses.
+    """
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_S_MAX).close()
+        except (OSError, ValueError):
+            continue
+        return
+    raise MissingRequirementError(f"no broker listens at {bootstrap}")
+
+
+def no_misuse(args: argparse.Namespace) -> None:
+    """Most programs can do with any arguments that were parsed."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +99,7 @@ class Program:
         arguments: adds the program's own arguments.
         run: does the work.
         check: raises CheckError, or says in one line what holds.
+        misuse: says what is wrong with arguments that do not go together.
     """
 
     name: str
@@ -46,24 +107,23 @@ class Program:
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[SparkSession, argparse.Namespace], None]
     check: Callable[[SparkSession, argparse.Namespace], str]
+    misuse: Callable[[argparse.Namespace], str | None] = no_misuse
 
     def main(self, argv: Sequence[str] | None = None) -> int:
         args = self.parsed(sys.argv[1:] if argv is None else argv)
-        try:
-            spark = spark_session(self.name, args.master, dict(args.conf))
-        except MissingRequirementError as problem:
-            print(problem, file=sys.stderr)
-            return 2
+        return outcome(self.name, lambda: self.work(args))
+
+    def work(self, args: argparse.Namespace) -> None:
+        spark = spark_session(self.name, args.master, dict(args.conf))
+        require_broker(args.bootstrap)
         if not args.check:
             self.run(spark, args)
-            return 0
+            return
         try:
             print(f"{self.name}: {self.check(spark, args)}")
-        except (CheckError, KafkaException) as problem:
+        except FAILURES as problem:
             # A topic that is not there is a failed check as well.
-            print(f"{self.name}: CHECK FAILED: {problem}", file=sys.stderr)
-            return 1
-        return 0
+            raise CheckError(in_one_line(problem)) from problem
 
     def parsed(self, argv: Sequence[str]) -> argparse.Namespace:
         parser = argparse.ArgumentParser(
@@ -90,6 +150,9 @@ class Program:
         self.arguments(parser)
         args, others = parser.parse_known_args(argv)
         args.options = {BOOTSTRAP: args.bootstrap, **_pairs(parser, others)}
+        problem = self.misuse(args)
+        if problem:
+            parser.error(problem)
         return args
 
 

@@ -26,7 +26,7 @@ from spark_examples.changelog import customers, fold
 from spark_examples.command_line import Program, require
 from spark_examples.events import CUSTOMER_CHANGES, ORDERS, PAYMENT_MS_MAX, PAYMENTS
 from spark_examples.generate import PARTITIONS
-from spark_examples.streaming import source, start, streaming_arguments
+from spark_examples.streaming import run_query, source, streaming_arguments
 from spark_examples.topics import make_topic, read_topic
 
 ENRICHED = "enriched"
@@ -57,7 +57,7 @@ def run(spark: SparkSession, args: argparse.Namespace) -> None:
         sf.col("order_id").alias("key"), sf.to_json(sf.struct(*COLUMNS)).alias("value")
     )
     sink = rows.writeStream.format("kafka").options(topic=target, **args.options)
-    start(spark, sink, args).awaitTermination()
+    run_query(spark, sink, args)
 
 
 def enriched(

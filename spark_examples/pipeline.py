@@ -22,7 +22,7 @@ from confluent_kafka import Consumer
 from pyspark.sql import SparkSession
 
 from spark_examples import archive, changelog, enrich, generate, lag, replay, revenue
-from spark_examples.command_line import BOOTSTRAP, CheckError, Program
+from spark_examples.command_line import BOOTSTRAP, CheckError, Program, outcome
 from spark_examples.events import ORDERS, PAYMENTS
 from spark_examples.jars import MissingRequirementError
 from spark_examples.lag import group_consumer, positions
@@ -197,23 +197,19 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=RATE, help="events per second")
     parser.add_argument("--master", help="of Spark (default: two threads of this machine)")
     args = parser.parse_args()
+    return outcome("pipeline", lambda: work(args))
+
+
+def work(args: argparse.Namespace) -> None:
     folder = args.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    try:
-        spark = spark_session("pipeline", args.master)
-        if args.bootstrap:
-            run(spark, args.bootstrap, folder, args.blocks, args.rate)
-        else:
-            with klamm(folder / "klamm") as bootstrap:
-                run(spark, bootstrap, folder, args.blocks, args.rate)
-    except MissingRequirementError as problem:
-        print(problem, file=sys.stderr)
-        return 2
-    except CheckError as problem:
-        print(f"CHECK FAILED: {problem}", file=sys.stderr)
-        return 1
-    return 0
+    spark = spark_session("pipeline", args.master)
+    if args.bootstrap:
+        run(spark, args.bootstrap, folder, args.blocks, args.rate)
+        return
+    with klamm(folder / "klamm") as bootstrap:
+        run(spark, bootstrap, folder, args.blocks, args.rate)
 
 
 def run(spark: SparkSession, bootstrap: str, folder: Path, blocks: int, rate: float) -> Path:

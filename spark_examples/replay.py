@@ -22,10 +22,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_examples.checkpoint import committed_offsets, watermark_ms
-from spark_examples.command_line import Program, require
+from spark_examples.command_line import Program, ProgramError, require
 from spark_examples.enrich import ENRICHED
 from spark_examples.revenue import HOUR_MS, by_hour, closed, in_python, write_parquet
-from spark_examples.streaming import source, start, streaming_arguments
+from spark_examples.streaming import run_query, source, streaming_arguments
 from spark_examples.topics import end_offsets
 
 ROUNDS_MAX = 20
@@ -51,11 +51,11 @@ def run(spark: SparkSession, args: argparse.Namespace) -> None:
 
     for _ in range(ROUNDS_MAX):
         windows = by_hour(source(spark, args, topic), args.watermark, "city")
-        start(spark, windows.writeStream.foreachBatch(write), args).awaitTermination()
+        run_query(spark, windows.writeStream.foreachBatch(write), args)
         if lag(args.bootstrap, topic, args.checkpoint) == 0:
             turn(args.current, args.output)
             return
-    raise SystemExit(f"replay: {topic} grows faster than it can be read")
+    raise ProgramError(f"{topic} grows faster than it can be read")
 
 
 def lag(bootstrap: str, topic: str, checkpoint: Path) -> int:

@@ -29,7 +29,7 @@ from pyspark.sql import functions as sf
 from spark_examples.checkpoint import query_id, watermark_ms
 from spark_examples.command_line import Program, require
 from spark_examples.enrich import ENRICHED, values
-from spark_examples.streaming import source, start, streaming_arguments
+from spark_examples.streaming import run_query, source, streaming_arguments
 from spark_examples.topics import TIMEOUT_S, make_topic, read_topic
 
 REVENUE = "revenue"
@@ -55,7 +55,7 @@ def run(spark: SparkSession, args: argparse.Namespace) -> None:
         write_parquet(frame, args.output, batch_id)
         publish(view, frame.collect(), batch_id)
 
-    start(spark, windows.writeStream.foreachBatch(write), args).awaitTermination()
+    run_query(spark, windows.writeStream.foreachBatch(write), args)
     # Spark keeps `write`, and with it the producer.
     view = None
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_examples.lag import follow
+from spark_examples.topics import partition_count
 
 
 def streaming_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,16 +31,48 @@ def source(spark: SparkSession, args: argparse.Namespace, *topics: str) -> DataF
     options = {"startingOffsets": "earliest", **args.options}
     if topics:
         options["subscribe"] = ",".join(topics)
+    # Spark says only after a minute that a topic is missing; this raises at once. It knows no
+    # passwords, which Spark may have been given.
+    if "kafka.security.protocol" not in options:
+        for topic in filter(None, options.get("subscribe", "").split(",")):
+            partition_count(args.bootstrap, topic)
     return spark.readStream.format("kafka").options(**options).load()
 
 
-def start(
-    spark: SparkSession, writer: DataStreamWriter, args: argparse.Namespace
-) -> StreamingQuery:
-    """Start a query, and let its progress be seen by Kafka's tools when that is asked for."""
+def run_query(spark: SparkSession, writer: DataStreamWriter, args: argparse.Namespace) -> None:
+    """Run a query to its end, and let Kafka's tools see its progress when that is asked for."""
     trigger: dict[str, Any] = (
         {"processingTime": args.processingTime} if args.processingTime else {"availableNow": True}
     )
     if args.group:
         follow(spark, args.bootstrap, args.group, args.checkpoint)
-    return writer.option("checkpointLocation", str(args.checkpoint)).trigger(**trigger).start()
+    wait(writer.option("checkpointLocation", str(args.checkpoint)).trigger(**trigger).start())
+
+
+def wait(query: StreamingQuery) -> None:
+    """Wait for the end of a query, which Ctrl-C brings about.
+
+    Raises:
+        KeyboardInterrupt: when the query has ended for that reason.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        query.awaitTermination()
+        return
+    interrupted = threading.Event()
+
+    def stop(*_: object) -> None:
+        interrupted.set()
+        # In another thread, because this one's connection to Spark is waiting for an answer.
+        threading.Thread(target=query.stop).start()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        query.awaitTermination()
+    except StreamingQueryException:
+        # A batch that is stopped half way may take that for an error.
+        if not interrupted.is_set():
+            raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted.is_set():
+        raise KeyboardInterrupt

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import KafkaError, NewTopic
 
 TIMEOUT_S = 60.0
@@ -32,38 +33,65 @@ def make_topic(
     bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None
 ) -> None:
     """Make a topic unless it is there."""
-    # Without its notes: that it goes before its last event was served is nothing to know.
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 5})
+    admin = _admin(bootstrap)
     new = NewTopic(topic, partitions, 1, config=dict(config or {}))
     try:
         admin.create_topics([new])[topic].result(TIMEOUT_S)
     except KafkaException as problem:
         if problem.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
+    except TimeoutError:
+        # The one that came says nothing.
+        raise TimeoutError(f"{bootstrap} did not answer for {TIMEOUT_S:.0f} s") from None
 
 
-def end_offsets(bootstrap: str, topic: str) -> dict[int, int]:
-    """For each partition the offset that the next record will get."""
+def is_compacted(bootstrap: str, topic: str) -> bool:
+    """Whether records may go although retention lets them stay."""
+    admin = _admin(bootstrap)
+    asked = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    config = admin.describe_configs([asked])[asked].result(TIMEOUT_S)
+    return "compact" in config["cleanup.policy"].value
+
+
+def offset_ranges(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
+    """For each partition its first offset, and the one that the next record will get."""
     consumer = _reader(bootstrap)
     try:
         return {
-            partition: end_offset(consumer, TopicPartition(topic, partition))
+            partition: offset_range(consumer, TopicPartition(topic, partition))
             for partition in partitions(consumer, topic)
         }
     finally:
         consumer.close()
 
 
+def offset_range(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
+    start, end = consumer.get_watermark_offsets(place, timeout=TIMEOUT_S)
+    return start, end
+
+
+def end_offsets(bootstrap: str, topic: str) -> dict[int, int]:
+    """For each partition the offset that the next record will get."""
+    return {partition: end for partition, (_, end) in offset_ranges(bootstrap, topic).items()}
+
+
 def end_offset(consumer: Consumer, place: TopicPartition) -> int:
-    _, end = consumer.get_watermark_offsets(place, timeout=TIMEOUT_S)
-    return end
+    return offset_range(consumer, place)[1]
+
+
+def partition_count(bootstrap: str, topic: str) -> int:
+    consumer = _reader(bootstrap)
+    try:
+        return len(partitions(consumer, topic))
+    finally:
+        consumer.close()
 
 
 def partitions(consumer: Consumer, topic: str) -> list[int]:
     """The numbers of a topic's partitions."""
     described = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
     if described.error is not None:
-        raise KafkaException(described.error)
+        raise KafkaException(f"topic {topic}: {described.error.str()}")
     return sorted(described.partitions)
 
 
@@ -110,6 +138,11 @@ def _headers(message: Message) -> Headers:
     return tuple(
         (name, value.encode() if isinstance(value, str) else value) for name, value in headers
     )
+
+
+def _admin(bootstrap: str) -> AdminClient:
+    # Without its notes: that it goes before its last event was served is nothing to know.
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 5})
 
 
 def _reader(bootstrap: str, isolation: str = "read_committed") -> Consumer:
