@@ -37,6 +37,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(spark: SparkSession, args: argparse.Namespace) -> None:
     if not (args.checkpoint / "offsets").exists() and versions(args.table):
         raise ProgramError(f"{args.table} is not empty, but {args.checkpoint} knows nothing of it")
+    done = committed_batch(args.checkpoint)
+    if done is not None:
+        # It raises when the table is gone: a new one would begin in the middle of the log.
+        stored(spark, args.table, done)
     changes = source(spark, args, f"{args.prefix}.{CUSTOMER_CHANGES}").selectExpr(
         "cast(key as string) customer_id", "cast(value as string) value", "partition", "offset"
     )
@@ -70,8 +74,10 @@ def versions(table: Path) -> list[int]:
 
 def stored(spark: SparkSession, table: Path, version: int) -> DataFrame:
     """A version of the table; before the first one it is empty."""
-    if version not in versions(table):
+    if version < 0:
         return spark.createDataFrame([], ROW)
+    if version not in versions(table):
+        raise ProgramError(f"{table} has lost version {version}, which the checkpoint goes on from")
     return spark.read.schema(ROW).parquet(str(table / f"version={version}"))
 
 
