@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
@@ -24,10 +24,22 @@ from pyspark.sql import functions as sf
 from spark_examples.checkpoint import committed_offsets
 from spark_examples.command_line import Program, ProgramError, require
 from spark_examples.streaming import run_query, source, streaming_arguments
-from spark_examples.topics import TIMEOUT_S, LogRecord, end_offsets, make_topic, read_topic
+from spark_examples.topics import (
+    TIMEOUT_S,
+    LogRecord,
+    end_offsets,
+    is_compacted,
+    make_topic,
+    offset_ranges,
+    partition_count,
+    read_topic,
+)
 
 TOPICS = ("subscribe", "subscribePattern", "assign")
 """Spark's options that say what is read."""
+
+Place = tuple[int, int]
+"""A partition and an offset."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,15 +79,25 @@ def restore(spark: SparkSession, args: argparse.Namespace) -> None:
     (last,) = records.agg(sf.max("partition").alias("partition")).collect()
     if last.partition is None:
         raise ProgramError(f"{args.archive} has no record of {args.restore}")
-    partitions = last.partition + 1
+    # The last partitions may be empty.
+    partitions = max(last.partition + 1, original_partitions(args))
     make_topic(args.bootstrap, args.into, partitions)
-    if any(end_offsets(args.bootstrap, args.into).values()):
-        raise ProgramError(f"{args.into} is not empty")
+    ends = end_offsets(args.bootstrap, args.into)
+    if len(ends) != partitions or any(ends.values()):
+        raise ProgramError(f"{args.into} is not empty, or has not {partitions} partitions")
     bootstrap, topic = args.bootstrap, args.into
     in_order = records.repartition(partitions, "partition").sortWithinPartitions(
         "partition", "offset"
     )
     in_order.foreachPartition(lambda rows: produce(bootstrap, topic, rows))
+
+
+def original_partitions(args: argparse.Namespace) -> int:
+    """As many as the topic has; when it is gone, as many as it had when it was read last."""
+    try:
+        return partition_count(args.bootstrap, args.restore)
+    except KafkaException:
+        return len(committed_offsets(args.checkpoint).get(args.restore, {}))
 
 
 def archived(spark: SparkSession, archive: Path, topic: str) -> DataFrame:
@@ -108,7 +130,7 @@ def produce(bootstrap: str, topic: str, rows: Iterable[Row]) -> None:
 
 
 def check(spark: SparkSession, args: argparse.Namespace) -> str:
-    """No offset is missing or there twice; and a restored topic is the original."""
+    """No offset is missing, too much or there twice; and a restored topic is the original."""
     done = committed_offsets(args.checkpoint)
     require(bool(done), f"{args.checkpoint} has no batch")
     said = []
@@ -117,14 +139,12 @@ def check(spark: SparkSession, args: argparse.Namespace) -> str:
         kept = Counter((row.partition, row.offset) for row in rows)
         twice = [place for place, count in kept.items() if count > 1]
         require(not twice, f"{topic}: offsets that are there twice, e.g. {twice[:3]}")
-        log = {
-            (record.partition, record.offset)
-            for record in read_topic(args.bootstrap, topic)
-            if record.offset < read[record.partition]
-        }
-        # Retention and compaction may have taken from the log what the archive has.
-        missing = sorted(log - kept.keys())
+        log = {(one.partition, one.offset) for one in read_topic(args.bootstrap, topic)}
+        # What came after the last batch is not missing, nor is a partition that is new.
+        missing = sorted(at for at in log - kept.keys() if at[1] < read.get(at[0], 0))
         require(not missing, f"{topic}: offsets that are missing, e.g. {missing[:3]}")
+        extra = still_due(args.bootstrap, topic, kept.keys() - log)
+        require(not extra, f"{topic}: offsets that the log does not show, e.g. {extra[:3]}")
         said.append(f"{len(rows):,} records of {topic}")
     if args.restore:
         same = compare(args.bootstrap, args.restore, args.into)
@@ -132,8 +152,18 @@ def check(spark: SparkSession, args: argparse.Namespace) -> str:
     return "; ".join(said)
 
 
+def still_due(bootstrap: str, topic: str, places: Set[Place]) -> list[Place]:
+    """Of these, what neither retention nor compaction can have taken from the log."""
+    if is_compacted(bootstrap, topic):
+        return []
+    ranges = offset_ranges(bootstrap, topic)
+    return sorted(at for at in places if at[0] not in ranges or at[1] >= ranges[at[0]][0])
+
+
 def compare(bootstrap: str, original: str, restored: str) -> int:
     """Partition by partition the same records; offsets only where the original has no gaps."""
+    counts = [partition_count(bootstrap, topic) for topic in (original, restored)]
+    require(counts[0] == counts[1], f"{counts[0]} and {counts[1]} partitions")
     before = contents(read_topic(bootstrap, original))
     after = contents(read_topic(bootstrap, restored))
     for partition in before.keys() | after.keys():

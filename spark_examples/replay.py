@@ -25,7 +25,7 @@ from spark_examples.checkpoint import committed_offsets, watermark_ms
 from spark_examples.command_line import Program, ProgramError, require
 from spark_examples.enrich import ENRICHED
 from spark_examples.revenue import HOUR_MS, by_hour, closed, in_python, write_parquet
-from spark_examples.streaming import run_query, source, streaming_arguments
+from spark_examples.streaming import COMMITTED, run_query, source, streaming_arguments
 from spark_examples.topics import end_offsets
 
 ROUNDS_MAX = 20
@@ -82,7 +82,7 @@ def check(spark: SparkSession, args: argparse.Namespace) -> str:
     require(topic in old, f"{args.old_checkpoint} has no batch")
     cut = old[topic]
     until = {topic: {str(partition): offset for partition, offset in cut.items()}}
-    options = {"subscribe": topic, **args.options, "endingOffsets": json.dumps(until)}
+    options = {"subscribe": topic, **COMMITTED, **args.options, "endingOffsets": json.dumps(until)}
     again = spark.read.format("kafka").options(startingOffsets="earliest", **options).load()
     repeated = sums(by_hour(again, args.watermark))
     old_watermark = watermark_ms(args.old_checkpoint)

@@ -16,6 +16,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from spark_examples.lag import follow
 from spark_examples.topics import partition_count
 
+# As the checks read. Spark's own default takes records of aborted transactions for data.
+COMMITTED = {"kafka.isolation.level": "read_committed"}
+
 
 def streaming_arguments(parser: argparse.ArgumentParser) -> None:
     """Where the checkpoint is, and how often a batch starts: as DataStreamWriter names them."""
@@ -28,7 +31,7 @@ def streaming_arguments(parser: argparse.ArgumentParser) -> None:
 
 def source(spark: SparkSession, args: argparse.Namespace, *topics: str) -> DataFrame:
     """The stream of some topics, from their beginning."""
-    options = {"startingOffsets": "earliest", **args.options}
+    options = {"startingOffsets": "earliest", **COMMITTED, **args.options}
     if topics:
         options["subscribe"] = ",".join(topics)
     # Spark says only after a minute that a topic is missing; this raises at once. It knows no
