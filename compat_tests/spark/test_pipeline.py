@@ -28,9 +28,11 @@ from compat_tests.spark.shop import (
     REVENUE,
     Shop,
 )
-from compat_tests.spark.victim import run_and_die
+from compat_tests.spark.victim import run_and_die, run_and_kill
 from spark_examples import changelog, lag, pipeline, revenue
 from spark_examples.checkpoint import committed_batch, committed_offsets
+
+CLEAN_UP = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +50,11 @@ def shop_with_customers(shop: Shop) -> Shop:
 
 
 @pytest.fixture(scope="module")
-def enriched_shop(shop_with_customers: Shop) -> Shop:
+def enriched_shop(spark: SparkSession, shop_with_customers: Shop) -> Shop:
+    """By a query whose last batch has orders in it: none follows that only cleans up."""
+    spark.conf.set(CLEAN_UP, "false")
     shop_with_customers.run(ENRICH, "--group", shop_with_customers.topic("enrich"))
+    spark.conf.unset(CLEAN_UP)
     return shop_with_customers
 
 
@@ -68,8 +73,10 @@ def test_generate(shop: Shop) -> None:
     shop.check_fails(GENERATE, "--seed", "2")
 
 
-def test_changelog(shop_with_customers: Shop) -> None:
+def test_changelog(shop_with_customers: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     shop_with_customers.check(CHANGELOG)
+    shop_with_customers.check_fails(CHANGELOG, "--prefix", "other")
+    assert "has read nothing of other.customers" in capsys.readouterr().err
 
 
 def test_changelog_of_a_query_that_is_killed(shop: Shop, tmp_path: Path) -> None:
@@ -86,6 +93,8 @@ def test_changelog_of_a_query_that_is_killed(shop: Shop, tmp_path: Path) -> None
     newest = max((tmp_path / "customers").glob("version=*"))
     shutil.rmtree(newest)
     other.check_fails(CHANGELOG)
+    # Nor does a run go on without its table, and make one that lacks what was there.
+    other.run_fails(CHANGELOG)
 
 
 def test_changelog_of_a_query_that_is_killed_at_any_batch(
@@ -123,8 +132,13 @@ def test_changelog_of_a_query_that_is_killed_at_any_batch(
         Shop(shop.bootstrap, shop.prefix, moment).run_and_check(CHANGELOG)
 
 
-def test_enrich(enriched_shop: Shop) -> None:
+def test_enrich(enriched_shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    """Spark's sink writes a batch that was killed again: the readers of the stages below see it."""
     enriched_shop.check(ENRICH)
+    assert ", 0 of them twice" in capsys.readouterr().out
+    enriched_shop.run_again_as_if_killed(ENRICH)
+    enriched_shop.check(ENRICH)
+    assert ", 0 of them twice" not in capsys.readouterr().out
 
 
 def test_lag(enriched_shop: Shop) -> None:
@@ -174,6 +188,8 @@ def test_revenue(selling_shop: Shop) -> None:
 
 def test_replay(selling_shop: Shop) -> None:
     selling_shop.run_and_check(REPLAY)
+    selling_shop.run_again_as_if_killed(REPLAY)
+    selling_shop.check(REPLAY)
     assert Path(selling_shop.path("current")).resolve().name == "by-city"
     files = Path(selling_shop.path("by-city")).glob("batch=*/*.parquet")
     largest = max(files, key=lambda file: file.stat().st_size)
@@ -195,6 +211,25 @@ def test_archive(shop: Shop) -> None:
     shop.check(ARCHIVE)
     next(Path(shop.path("archived")).rglob("part-*.parquet")).unlink()
     shop.check_fails(ARCHIVE)
+
+
+def test_archive_of_a_query_that_is_killed(shop: Shop, tmp_path: Path) -> None:
+    """In the middle of its second batch or a later one: files are there that belong to none."""
+    other = Shop(shop.bootstrap, shop.prefix, tmp_path)
+    limited = [*other.arguments(ARCHIVE), "--maxOffsetsPerTrigger", "300"]
+
+    def half_a_batch() -> bool:
+        files = {path.name for path in tmp_path.glob("archived/**/part-*.parquet")}
+        batches = (tmp_path / "archived" / "_spark_metadata").glob("[0-9]*")
+        written = "".join(path.read_text(encoding="utf-8") for path in batches)
+        return bool(written) and any(name not in written for name in files)
+
+    run_and_kill("archive", limited, half_a_batch)
+    done = committed_batch(tmp_path / "archive")
+    assert done is not None
+    other.check(ARCHIVE)
+    other.run_and_check(ARCHIVE)
+    assert (committed_batch(tmp_path / "archive") or 0) > done
 
 
 def test_make_pipeline(spark: SparkSession, own_broker: OwnBroker, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 `python -m compat_tests.spark.victim changelog upsert 2 ...` dies by SIGKILL right after the second
 call of `changelog.upsert`: what the function wrote is there, and the checkpoint does not know yet.
+Where Spark itself writes, `run_and_kill` looks at the files for the moment.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat_tests.spark.connector import SMALL_QUERIES
@@ -37,16 +39,7 @@ def main(stage: str, function: str, call: str, *argv: str) -> None:
 
 def run_and_die(stage: str, function: str, call: int, argv: Sequence[str]) -> None:
     """Start the victim in a process group of its own, and see it die."""
-    command = [sys.executable, "-m", "compat_tests.spark.victim", stage, function, str(call)]
-    conf = [f"--conf={key}={value}" for key, value in SMALL_QUERIES.items()]
-    process = subprocess.Popen(
-        [*command, *argv, *conf],
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    process = start("compat_tests.spark.victim", stage, function, str(call), *argv)
     try:
         printed, _ = process.communicate(timeout=VICTIM_TIMEOUT_S)
     except subprocess.TimeoutExpired:
@@ -54,6 +47,35 @@ def run_and_die(stage: str, function: str, call: int, argv: Sequence[str]) -> No
         process.wait()
         raise
     assert process.returncode == -signal.SIGKILL, printed
+
+
+def run_and_kill(stage: str, argv: Sequence[str], moment: Callable[[], bool]) -> None:
+    """Start a program, and kill it when the moment has come."""
+    process = start(f"spark_examples.{stage}", *argv)
+    deadline = time.monotonic() + VICTIM_TIMEOUT_S
+    come = False
+    try:
+        while not come and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+            come = moment()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        printed, _ = process.communicate()
+    assert come, printed
+    assert process.returncode == -signal.SIGKILL, printed
+
+
+def start(module: str, *argv: str) -> subprocess.Popen[str]:
+    conf = [f"--conf={key}={value}" for key, value in SMALL_QUERIES.items()]
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *argv, *conf],
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 if __name__ == "__main__":
