@@ -92,7 +92,8 @@ class FileSystem(Protocol):
     def list_directories(self, path: str) -> list[str]: ...
 
     def make_directory(self, path: str) -> None:
-        """Make one directory; it is not an error when it exists already."""
+        """Make one directory; it is not an error when it exists already. The one above it is never
+        made: where a disk was taken away, nothing may be written in its place."""
 
     def rename(self, old: str, new: str) -> None:
         """Give a file or directory a new name, replacing a file of that name atomically."""
@@ -274,7 +275,11 @@ class OsFileSystem:
             return sorted(entry.name for entry in entries if entry.is_dir())
 
     def make_directory(self, path: str) -> None:
-        os.makedirs(path, mode=0o755, exist_ok=True)
+        try:
+            os.mkdir(path, mode=0o755)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise
 
     def rename(self, old: str, new: str) -> None:
         os.rename(old, new)

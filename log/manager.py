@@ -538,6 +538,7 @@ def _make_durable_directory(fs: FileSystem, path: str) -> None:
     while missing and not fs.exists(missing):
         missing = missing.rpartition("/")[0]
         parents.append(missing or ("/" if path.startswith("/") else "."))
-    fs.make_directory(path)
+    for directory in [*reversed(parents[:-1]), path]:
+        fs.make_directory(directory)
     for parent in parents:
         fs.sync_directory(parent)

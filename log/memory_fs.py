@@ -374,17 +374,14 @@ class MemoryFileSystem:
         return sorted(name for name, node in entries.items() if isinstance(node, _DirectoryNode))
 
     def make_directory(self, path: str) -> None:
-        node = self._root
-        for name in _names(path):
-            child = node.entries.get(name)
-            if child is None:
-                self.step("make_directory", path)
-                self.raise_refusal(path)
-                child = _DirectoryNode()
-                node.change((name, child))
-            if isinstance(child, _FileNode):
-                raise _error(FileExistsError, errno.EEXIST, path)
-            node = child
+        parent, name = self._parent(path)
+        child = parent.entries.get(name)
+        if child is None:
+            self.step("make_directory", path)
+            self.raise_refusal(path)
+            parent.change((name, _DirectoryNode()))
+        elif isinstance(child, _FileNode):
+            raise _error(FileExistsError, errno.EEXIST, path)
 
     def rename(self, old: str, new: str) -> None:
         parent, name = self._parent(old)

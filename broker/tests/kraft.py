@@ -30,7 +30,8 @@ def add_records(fs: MemoryFileSystem, *records: Message) -> None:
 
 
 def write_file(fs: MemoryFileSystem, path: str, content: bytes) -> None:
-    fs.make_directory(path.rpartition("/")[0])
+    for directory in (ROOT, path.rpartition("/")[0]):
+        fs.make_directory(directory)
     file = fs.open(path, create=True)
     file.append([content], len(content))
     file.datasync()

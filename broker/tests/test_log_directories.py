@@ -306,6 +306,32 @@ def test_without_any_directory_there_is_no_broker(disks: Disks) -> None:
             broker.stop()
 
 
+def test_a_directory_that_is_taken_away_is_not_made_again(tmp_path: Path) -> None:
+    """What would be written there is not found by a start with the real one in its place."""
+    roots = [tmp_path / name for name in "ab"]
+    properties = {"log.dirs": ",".join(map(str, roots))}
+    with running_broker(properties=properties) as broker, RawClient(broker) as client:
+        roots[1].rename(tmp_path / "away")
+        create_topic(client, "topic", partitions=2)
+        assert sorted(leaders(client, "topic").values()) == [-1, NODE]
+        assert directories(client)[str(roots[1])] is None
+        assert not roots[1].exists()
+
+
+def test_the_only_directory_is_taken_away(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    properties = {"replica.high.watermark.checkpoint.interval.ms": "2000"}
+    with running_broker(root, properties) as broker:
+        with RawClient(broker) as client:
+            root.rename(tmp_path / "away")
+            create_topic(client, "topic")
+            assert produce_to(client, "topic").error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert client.is_closed_by_peer()
+        with pytest.raises(BrokerHaltedError, match="the checkpoints can't be written"):
+            broker.stop()
+    assert not root.exists()
+
+
 # --- directories at the start --------------------------------------------------------------------
 
 

@@ -151,7 +151,8 @@ def test_a_rename_replaces_a_file(place: Place) -> None:
 
 def test_a_directory_is_renamed_with_what_is_in_it(place: Place) -> None:
     fs, root = place
-    fs.make_directory(f"{root}/d/e")
+    for name in ("d", "d/e"):
+        fs.make_directory(f"{root}/{name}")
     fs.open(f"{root}/d/e/f", create=True).append([b"x"], 1)
     fs.rename(f"{root}/d", f"{root}/g")
     assert read_file(fs, f"{root}/g/e/f") == b"x"
@@ -188,6 +189,7 @@ def test_the_space_that_files_take() -> None:
 
 REFUSALS: dict[str, Callable[[FileSystem, str], object]] = {
     "open what is not there": lambda fs, root: fs.open(f"{root}/none"),
+    "a directory in no directory": lambda fs, root: fs.make_directory(f"{root}/none/d"),
     "create in no directory": lambda fs, root: fs.open(f"{root}/none/a", create=True),
     "size of nothing": lambda fs, root: fs.size(f"{root}/none"),
     "time of nothing": lambda fs, root: fs.modified_ms(f"{root}/none"),
