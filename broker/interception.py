@@ -30,9 +30,14 @@ class Interception:
 
 
 class Interceptors:
-    """The hooks that are set, in the order in which they were set."""
+    """The hooks that are set, in the order in which they were set.
+
+    Attributes:
+        failure: the first exception of a `matches`, for the test that has written it.
+    """
 
     def __init__(self) -> None:
+        self.failure: Exception | None = None
         self._hooks: list[Interception] = []
         # Read on every request: a plain attribute is cheaper than a call.
         self.active = False
@@ -47,10 +52,18 @@ class Interceptors:
 
     def action_for(self, header: RequestHeader, request: Any) -> Action | None:
         for hook in self._hooks:
-            if hook.api_key == header.api_key and hook.matches(header, request):
+            if hook.api_key == header.api_key and self._matches(hook, header, request):
                 hook.times -= 1
                 if hook.times == 0:
                     self._hooks.remove(hook)
                     self.active = bool(self._hooks)
                 return hook.action
         return None
+
+    def _matches(self, hook: Interception, header: RequestHeader, request: Any) -> bool:
+        try:
+            return hook.matches(header, request)
+        except Exception as error:
+            # Raised here, it would close the connection, and the client would try for ever.
+            self.failure = self.failure or error
+            return False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import textwrap
 import threading
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,53 @@ def test_properties_are_those_of_kafka() -> None:
     ):
         create_topic(client, "topic", -1)
         assert len(describe_topic(client, "topic").partitions) == 7
+
+
+def test_values_need_not_be_text() -> None:
+    properties = {"num.partitions": 3, "auto.create.topics.enable": False}
+    with running_broker(properties=properties) as broker, RawClient(broker) as client:
+        create_topic(client, "topic", -1)
+        assert len(describe_topic(client, "topic").partitions) == 3
+        assert not broker.broker.config.auto_create_topics_enable
+
+
+def test_a_property_without_a_value_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"num\.partitions has no value"):
+        RunningBroker(properties={"num.partitions": None})
+
+
+def test_a_restart_keeps_every_listener() -> None:
+    properties = {
+        "listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
+        "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
+        "inter.broker.listener.name": "INSIDE",
+    }
+    with running_broker(properties=properties) as broker:
+        before = [(listener.name, listener.port) for listener in broker.broker.listeners]
+        broker.restart()
+        after = [(listener.name, listener.port) for listener in broker.broker.listeners]
+        assert [name for name, _ in before] == ["INSIDE", "OUTSIDE"]
+        assert after == before
+
+
+def test_every_address_is_reached_by_that_of_this_machine() -> None:
+    properties = {
+        "listeners": "PLAINTEXT://0.0.0.0:0",
+        "advertised.listeners": "PLAINTEXT://127.0.0.1:0",
+    }
+    with running_broker(properties=properties) as broker:
+        assert broker.bootstrap == f"127.0.0.1:{broker.port}"
+
+
+def test_an_address_of_ipv6() -> None:
+    broker = RunningBroker(properties={"listeners": "PLAINTEXT://[::1]:0"})
+    try:
+        broker.start()
+    except OSError:
+        pytest.skip("there is no ::1 here")
+    with closing(broker):
+        assert broker.bootstrap == f"[::1]:{broker.port}"
+        socket.create_connection(("::1", broker.port), 5).close()
 
 
 def test_a_second_broker_on_the_same_directory_is_refused(tmp_path: Path) -> None:

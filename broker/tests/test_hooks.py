@@ -140,6 +140,67 @@ def test_every_api_can_be_failed(broker: RunningBroker, client: RawClient) -> No
     assert client.call(ApiVersionsRequest(), 0).error_code == ErrorCode.REQUEST_TIMED_OUT
 
 
+def test_an_error_is_one_by_its_number_too(
+    broker: RunningBroker, client: RawClient, topic: str
+) -> None:
+    broker.fail("Produce", 87)
+    assert produce_to(client, topic).error_code == ErrorCode.INVALID_RECORD
+    with pytest.raises(ValueError, match="12345"):
+        broker.fail("Produce", 12345)
+
+
+@pytest.mark.parametrize("times", [0, -1])
+def test_a_hook_is_for_one_request_at_least(broker: RunningBroker, times: int) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        broker.drop("Produce", times=times)
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_restart_keeps_hooks(broker: RunningBroker, is_clean: bool) -> None:
+    with RawClient(broker) as client:
+        create_topic(client, "topic")
+        broker.fail("Produce", ErrorCode.KAFKA_STORAGE_ERROR, times=2)
+        assert produce_to(client, "topic").error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    if is_clean:
+        broker.restart()
+    else:
+        broker.kill()
+        broker.start()
+    with RawClient(broker) as client:
+        codes = [produce_to(client, "topic").error_code for _ in range(2)]
+        assert codes == [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE]
+
+
+def test_hooks_are_set_before_a_start() -> None:
+    broker = RunningBroker()
+    for _ in range(2):
+        broker.fail("ApiVersions", ErrorCode.REQUEST_TIMED_OUT, times=1)
+        broker.start()
+        with RawClient(broker) as client:
+            codes = [client.call(ApiVersionsRequest(), 0).error_code for _ in range(2)]
+        assert codes == [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NONE]
+        broker.stop()
+    broker.close()
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_what_a_hook_raises_is_told_when_the_broker_stops(
+    broker: RunningBroker, client: RawClient, topic: str, is_clean: bool
+) -> None:
+    def is_wrong(header: RequestHeader, request: Any) -> bool:
+        raise LookupError("a mistake in the test")
+
+    broker.fail("Produce", ErrorCode.KAFKA_STORAGE_ERROR, matches=is_wrong)
+    # The client is not kept waiting.
+    assert produce_to(client, topic).error_code == 0
+    if not is_clean:
+        broker.kill()
+    with pytest.raises(LookupError, match="a mistake in the test"):
+        broker.stop()
+    # Once is enough.
+    broker.stop()
+
+
 # --- how real clients cope ---
 
 
