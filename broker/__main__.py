@@ -124,7 +124,7 @@ def _serve(options: argparse.Namespace) -> int:
     async def run() -> None:
         failure: Exception | None = None
         # Before anything else: whoever has read the line with the address may send a signal.
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with trio.open_signal_receiver(*_ending_signals()) as signals:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_stop_on_signal, broker, signals)
                 try:
@@ -165,6 +165,14 @@ def _cannot_listen(options: argparse.Namespace, config: ServerConfig, error: OSE
     is_property = options.listen is None and "listeners" in config.given
     remedy = "change listeners" if is_property else "choose another --listen"
     return f"cannot listen on {names}: {error.strerror or error}; {remedy}"
+
+
+def _ending_signals() -> list[signal.Signals]:
+    """What ends the broker. SIGHUP is the end of its terminal, unless nohup says to go on."""
+    signals = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
+    return signals
 
 
 async def _stop_on_signal(broker: Broker, signals: AsyncIterator[int]) -> None:

@@ -1,11 +1,14 @@
 """What `klamm serve` says once connections are accepted.
 
-The first line goes to standard output, for programs that wait for it. The others are logged.
+The first line goes to standard output, for programs that wait for it, or is logged where that can't
+be written. The others are logged.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,7 +25,7 @@ logger = logging.getLogger("klamm")
 def announce(broker: Broker) -> None:
     """Say where the broker listens, what clients are told, and where the data is."""
     first, *others = broker.listeners
-    print(f"klamm listening on {host_and_port(first.host, first.port)}", flush=True)
+    _print_or_log(f"klamm listening on {host_and_port(first.host, first.port)}")
     for listener in others:
         address = host_and_port(listener.host, listener.port)
         logger.info("also listening on %s (%s)", address, listener.name)
@@ -37,6 +40,17 @@ def announce(broker: Broker) -> None:
     warning = temporary_directory_line(broker.config)
     if warning is not None:
         logger.warning("%s", warning)
+
+
+def _print_or_log(line: str) -> None:
+    try:
+        print(line, flush=True)
+    except OSError as error:
+        # A full disk, or a reader that has left: no reason to end a broker that is ready.
+        logger.warning("standard output can't be written: %s", error)
+        logger.info("%s", line)
+        # Python would try to write the rest when it ends, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def advertised_lines(broker: Broker) -> Iterator[str]:

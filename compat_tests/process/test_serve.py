@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -55,7 +56,7 @@ def marks(klamm: WatchedKlamm) -> list[str]:
 # Start and end
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_one_line_then_served_until_a_signal(
     start_klamm: StartKlamm, number: signal.Signals
 ) -> None:
@@ -97,6 +98,45 @@ def test_topics_are_there_after_a_stop_and_after_a_kill(start_klamm: StartKlamm)
     assert not klamm.is_marked_clean
     klamm.start()
     assert raw.list_offset(klamm.bootstrap, "topic", 2, -1)[0] == 0
+
+
+class WithoutTerminal(WatchedKlamm):
+    """It shall go on when its terminal is closed."""
+
+    def command(self) -> list[str]:
+        return ["nohup", *super().command()]
+
+
+def test_nohup_is_obeyed(tmp_path: Path) -> None:
+    with WithoutTerminal(tmp_path / "data") as klamm:
+        klamm.send_signal(signal.SIGHUP)
+        assert raw.is_alive(klamm.bootstrap)
+        klamm.send_signal(signal.SIGTERM)
+        assert klamm.wait_for_end()[0] == 0
+        assert not any("SIGHUP" in line for line in klamm.stderr_lines())
+
+
+@pytest.mark.parametrize("output", ["a full disk", "a pipe that nobody reads"])
+def test_standard_output_that_can_not_be_written(tmp_path: Path, output: str) -> None:
+    """It starts all the same, and logs the line with the address."""
+    if output == "a full disk":
+        writer = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, writer = os.pipe()
+        os.close(reader)
+    command = [sys.executable, "-m", "klamm.broker", "serve", *fresh(tmp_path / "data")]
+    said = []
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+        os.close(writer)
+        assert process.stderr is not None
+        for line in process.stderr:
+            said.append(line)
+            if "data in" in line:
+                process.send_signal(signal.SIGTERM)
+    assert process.returncode == 0, said
+    (address,) = (line for line in said if "klamm listening on" in line)
+    assert int(address.rpartition(":")[2]) > 0
+    assert "stopped" in said[-1]
 
 
 class Addressed(WatchedKlamm):
