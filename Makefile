@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help serve test check unit bench bench-producers bench-disk bench-growth bench-spark micro
-.PHONY: long churn chaos pipeline fuzz clean packages
+.PHONY: long churn chaos pipeline fuzz clean packages kafka
 
 PYTHON ?= python3
 export PYTHON
@@ -26,7 +26,7 @@ serve: .venv/ready ## run the broker on 127.0.0.1:9092 with its data in data/; A
 	$(BIN)/klamm serve $(if $(OWN_DATA),,--data-dir data) $(ARGS)
 
 # Three processes on two cores: one of them mostly waits, as conftest.py has it.
-test: packages check ## everything that must pass: static checks, unit tests, real clients
+test: packages check kafka ## everything that must pass: static checks, unit tests, real clients
 	$(BIN)/pytest -ra --durations=10 --numprocesses=3 --dist=loadfile $(ARGS)
 
 check: .venv/ready-for-tests ## the static checks: ruff, import contracts, mypy on the installed package
@@ -62,10 +62,10 @@ micro: .venv/ready-for-tests ## what decoding and encoding cost, message by mess
 long: .venv/ready-for-tests ## the property tests with 25 times the examples
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest --timeout=7200 --durations=10 $(UNITS) $(ARGS)
 
-churn: packages .venv/ready-for-tests ## ten minutes of group members that restart at random
+churn: packages kafka ## ten minutes of group members that restart at random
 	KLAMM_CHURN_S=600 $(BIN)/pytest compat_tests/groups/test_churn.py $(ARGS)
 
-chaos: packages .venv/ready-for-tests ## ten minutes of transactions while brokers and clients are killed
+chaos: packages kafka ## ten minutes of transactions while brokers and clients are killed
 	KLAMM_CHAOS_S=300 $(BIN)/pytest compat_tests/transactions/test_chaos.py $(ARGS)
 
 pipeline: .venv/ready-for-spark ## a small shop on Spark and klamm: every stage checks itself, and a picture
@@ -81,6 +81,10 @@ clean: ## remove what these commands have made, downloads too; data/ stays
 # What the tests need from the system; installed where that is possible, else named.
 packages:
 	@.ci/requirements python java maven kcat
+
+# Before pytest, which would keep to itself how far the download is.
+kafka: .venv/ready-for-tests
+	@$(BIN)/python -m compat_tests.apache_kafka
 
 # The environment is used again until pyproject.toml changes. The package is linked, not copied, so
 # that an edit is in force at once.

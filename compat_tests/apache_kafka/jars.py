@@ -12,14 +12,19 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 KAFKA_VERSION = "4.3.1"
 JAVA_VERSION_MIN = 17
 DOWNLOAD_TIMEOUT_S = 900
+# So many more jars are worth a line.
+JARS_PER_LINE = 10
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent
@@ -45,8 +50,8 @@ def java() -> str:
     found = candidate or shutil.which("java")
     if found is None:
         raise MissingRequirementError(
-            f"Java {JAVA_VERSION_MIN} or newer is needed to run Apache Kafka, and there is no "
-            "`java` on the PATH. On Debian: apt-get install openjdk-17-jre-headless"
+            f"A JDK of Java {JAVA_VERSION_MIN} or newer is needed for Apache Kafka, and there is "
+            "no `java` on the PATH. On Debian: apt-get install default-jdk-headless"
         )
     shown = _shown_version(found)
     version = re.search(r'version "(\d+)', shown)
@@ -102,23 +107,39 @@ def _download(libs: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="libs-", dir=libs.parent) as temporary:
         target = Path(temporary) / "libs"
         command = [
-            *(maven, "-B", "-q", "-f", str(HERE / "pom.xml"), f"-Dkafka.version={KAFKA_VERSION}"),
+            *(maven, "-B", "-f", str(HERE / "pom.xml"), f"-Dkafka.version={KAFKA_VERSION}"),
             *("dependency:copy-dependencies", "-DincludeScope=runtime"),
             f"-DoutputDirectory={target}",
         ]
-        run = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=DOWNLOAD_TIMEOUT_S,
-            check=False,
-        )
-        if run.returncode != 0 or not any(target.glob("kafka_*.jar")):
+        returncode, said = _run_maven(command)
+        if returncode != 0 or not any(target.glob("kafka_*.jar")):
+            ended = " in time" if returncode == -signal.SIGKILL else ""
             raise MissingRequirementError(
-                f"Maven could not download Apache Kafka {KAFKA_VERSION}; is the network there? "
-                f"It said:\n{run.stdout[-2000:]}"
+                f"Maven could not download Apache Kafka {KAFKA_VERSION}{ended}; is the network "
+                f"there? It said:\n{said[-2000:]}"
             )
         count = len(list(target.glob("*.jar")))
         target.rename(libs)
     print(f"downloaded Apache Kafka {KAFKA_VERSION}: {count} jars", file=sys.stderr, flush=True)
+
+
+def _run_maven(command: Sequence[str]) -> tuple[int, str]:
+    """Return how Maven has ended and what it said; how far it is shows on standard error."""
+    said: list[str] = []
+    count = 0
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as maven:
+        assert maven.stdout is not None
+        alarm = threading.Timer(DOWNLOAD_TIMEOUT_S, maven.kill)
+        alarm.start()
+        try:
+            for line in maven.stdout:
+                said.append(line)
+                if "Downloaded from" in line and ".jar" in line:
+                    count += 1
+                    if count % JARS_PER_LINE == 0:
+                        print(f"  {count} files …", file=sys.stderr, flush=True)
+        finally:
+            alarm.cancel()
+    return maven.returncode, "".join(said)
