@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from klamm.broker.commands.options import add_file_commands
 from klamm.broker.commands.serve_options import add_serve_command, given_properties
@@ -64,7 +64,11 @@ def _read_files(options: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as all other problems are said."""
+    """Says what is wrong in one line, as all other problems are said. An option is known by its
+    whole name: what a part of one stands for would change with the next option."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_USAGE, f"klamm: {message}; see {self.prog} --help\n")

@@ -256,13 +256,13 @@ def test_without_the_directory_of_the_metadata_log_it_does_not_start(tmp_path: P
 # What the caller can put right
 
 
-def test_unknown_option() -> None:
-    done = serve("--no-such-option")
+@pytest.mark.parametrize("option", ["--no-such-option", "--verb"])
+def test_unknown_option(option: str) -> None:
+    """A part of a name is none: it would start a broker with what somebody has mistyped."""
+    done = serve(option)
     assert done.returncode == EXIT_USAGE
     assert done.stdout == ""
-    assert done.stderr == (
-        "klamm: unrecognized arguments: --no-such-option; see klamm serve --help\n"
-    )
+    assert done.stderr == f"klamm: unrecognized arguments: {option}; see klamm serve --help\n"
 
 
 @pytest.mark.parametrize(
