@@ -8,6 +8,7 @@ meant to have the data, must not be forgotten because of the other.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -93,7 +94,8 @@ def _log_dirs(directory: str, settings: Mapping[str, str]) -> str:
             f"--data-dir {directory!r} has a comma; for several directories write "
             f"--set log.dirs={directory}"
         )
-    return directory
+    # A shell leaves the ~ of --data-dir=~/data as it is.
+    return os.path.expanduser(directory)
 
 
 def _listeners(listen: str, settings: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]:

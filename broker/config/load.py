@@ -48,7 +48,8 @@ def read_file(path: str | None) -> dict[str, str]:
             "give --config the path of a file with properties, or leave it out"
         ) from error
     try:
-        text = content.decode("utf-8")
+        # Editors may begin a file with a byte-order mark, which is no part of its first name.
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         # Java reads these files as Latin-1, in which every byte is a character.
         text = content.decode("latin-1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -116,6 +117,7 @@ def test_one_of_two_ways_to_say_where_clients_connect(listeners: str) -> None:
 
 def test_a_directory() -> None:
     assert config("--data-dir", "here").log_dirs == ("here",)
+    assert config("--data-dir", "~/here").log_dirs == (f"{Path.home()}/here",)
     assert config("--data-dir", "here", file={"log.dirs": "/a,/b"}).log_dirs == ("here",)
 
 
