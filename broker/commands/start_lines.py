@@ -37,9 +37,9 @@ def announce(broker: Broker) -> None:
         len(broker.metadata.image.topics),
         broker.metadata.image.partition_count,
     )
-    warning = temporary_directory_line(broker.config)
-    if warning is not None:
-        logger.warning("%s", warning)
+    for warning in (temporary_directory_line(broker.config), replication_line(broker.config)):
+        if warning is not None:
+            logger.warning("%s", warning)
 
 
 def _print_or_log(line: str) -> None:
@@ -81,3 +81,15 @@ def temporary_directory_line(config: ServerConfig) -> str | None:
     if "log.dirs" in config.given or "log.dir" in config.given:
         return None
     return f"the system may clean {config.log_dirs[0]}; keep the data elsewhere by --data-dir DIR"
+
+
+def replication_line(config: ServerConfig) -> str | None:
+    """Return a warning when topics get more replicas than there are brokers, so that none comes to
+    be on the way; Kafka starts with this, too."""
+    factor = config.default_replication_factor
+    if factor == 1:
+        return None
+    return (
+        f"default.replication.factor={factor}, and there is one broker: topics are created only "
+        "for those who ask for one replica; set it to 1"
+    )

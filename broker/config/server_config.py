@@ -23,6 +23,9 @@ from klamm.broker.config.validators import ConfigValue
 from klamm.broker.config.values import default_value, parse_value, value_text
 from klamm.log.config import LogConfig
 
+# Of a topic, as the table of topic configs has it.
+SEGMENT_BYTES_MIN = 1024 * 1024
+
 _DEFAULT_LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092)
 
 
@@ -255,6 +258,13 @@ def _check_together(config: ServerConfig, values: Mapping[str, ConfigValue]) -> 
         raise ConfigError(
             f"message.max.bytes={largest} can never arrive; raise socket.request.max.bytes above it"
         )
+    for name in ("offsets.topic.segment.bytes", "transaction.state.log.segment.bytes"):
+        size = values.get(name)
+        if isinstance(size, int) and size < SEGMENT_BYTES_MIN:
+            raise ConfigError(
+                f"{name}={size} is less than any topic may have, so that this one could never be "
+                f"created; set at least {SEGMENT_BYTES_MIN}"
+            )
     if "security.inter.broker.protocol" in values and "inter.broker.listener.name" in values:
         raise ConfigError(
             "security.inter.broker.protocol and inter.broker.listener.name exclude each other; "

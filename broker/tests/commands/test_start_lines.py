@@ -102,3 +102,11 @@ def test_the_default_directory_may_be_cleaned() -> None:
     )
     for name in ("log.dirs", "log.dir"):
         assert temporary_directory_line(load(None, {name: "/tmp/klamm-logs"})) is None
+
+
+def test_topics_with_more_replicas_than_there_can_be(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with started(default_replication_factor="3") as broker:
+        _, logged = said(broker, capsys, caplog)
+    assert logged[-1].startswith("default.replication.factor=3, and there is one broker: ")

@@ -72,7 +72,7 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
     assert (config.num_partitions, config.broker_rack) == (5, "a")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
 def test_a_file_may_be_utf_8_or_what_java_writes(tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "server.properties"
     file.write_bytes("broker.rack=Höhle".encode(encoding))
@@ -175,6 +175,14 @@ def test_an_unknown_property_names_the_nearest(name: str, suggestion: str) -> No
         (
             {"message.max.bytes": "20000000"},
             "message.max.bytes=20000000 can never arrive; raise so",
+        ),
+        (
+            {"offsets.topic.segment.bytes": "1048575"},
+            "offsets.topic.segment.bytes=1048575 is less than any topic may have",
+        ),
+        (
+            {"transaction.state.log.segment.bytes": "1"},
+            "transaction.state.log.segment.bytes=1 is less than any topic may have",
         ),
         (
             {"group.coordinator.rebalance.protocols": "consumer"},
