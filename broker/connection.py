@@ -171,6 +171,10 @@ class Connection:
         self._mask = READABLE
         reactor.register(self._fd, self, READABLE)
 
+    def __repr__(self) -> str:
+        # As all lines of the log name it.
+        return self.peer
+
     # What the janitor asks.
 
     @property
@@ -336,7 +340,10 @@ class Connection:
             return "an HTTP request on a Kafka listener"
         if size < 0:
             return f"negative frame size {size}"
-        return f"frame of {size} bytes, over socket.request.max.bytes={self._frame_bytes_max}"
+        return (
+            f"frame of {size} bytes, over socket.request.max.bytes={self._frame_bytes_max}; "
+            "raise that for larger requests"
+        )
 
     # Pausing.
 

@@ -21,7 +21,7 @@ from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC, InternalTopic, offs
 from klamm.broker.leadership import resignation
 from klamm.broker.loading import lead_partition, open_log
 from klamm.broker.metadata.configs import Alteration, ConfigPlan
-from klamm.broker.metadata.image import MetadataImage
+from klamm.broker.metadata.image import MetadataImage, ResourceType
 from klamm.broker.metadata.topics import (
     PARTITIONS_PER_REQUEST_MAX,
     USE_DEFAULT,
@@ -173,6 +173,8 @@ class Controller:
                 if plan.records:
                     await self.commit(plan.records)
                     await broker.steps.run(put_into_force(broker, plan.server, plan.altered))
+                    topics = [name for kind, name in plan.altered if kind == ResourceType.TOPIC]
+                    await broker.steps.run(self._warn_of_large_messages(topics))
         await broker.steps.run(let_go(alterations))
         return outcomes
 
@@ -186,6 +188,20 @@ class Controller:
         """Commit the records of new topics and make their logs."""
         await self.commit(chain.from_iterable(topics.values()))
         await self.open_partitions(topics)
+        await self._broker.steps.run(self._warn_of_large_messages(topics))
+
+    def _warn_of_large_messages(self, names: Iterable[str]) -> Stepwise[None]:
+        """Say which topics allow what no request can bring: it is Kafka's to take such a config,
+        and a producer only sees its connection closed."""
+        for name in names:
+            yield None
+            largest = self.image.topic_configs(name).get("max.message.bytes")
+            if largest is not None and int(largest) > self._broker.config.socket_request_max_bytes:
+                logger.warning(
+                    "topic %s: max.message.bytes=%s can never arrive; "
+                    "raise socket.request.max.bytes above it",
+                    *(name, largest),
+                )
 
     async def open_partitions(self, names: Iterable[str]) -> None:
         """Make and lead the partitions of topics that are not led yet."""

@@ -48,6 +48,22 @@ def fill(client: RawClient, topic: str, count: int = 10) -> None:
         assert produce_to(client, topic, keyed(b"key", b"x" * 400)).error_code == NONE
 
 
+def test_messages_that_can_never_arrive_are_told_once(
+    client: RawClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Kafka takes the config, too, whatever its socket.request.max.bytes is."""
+    create_topic(client, "new", configs={"max.message.bytes": "30000000"})
+    create_topic(client, "old")
+    assert alter(client, TOPIC, "old", {"max.message.bytes": "16777216"}) == NONE
+    assert alter(client, TOPIC, "old", {"max.message.bytes": "16777217"}) == NONE
+    lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert lines == [
+        f"topic {name}: max.message.bytes={size} can never arrive; "
+        "raise socket.request.max.bytes above it"
+        for name, size in (("new", 30000000), ("old", 16777217))
+    ]
+
+
 def test_segment_bytes_and_retention_of_a_topic(eager: RunningBroker) -> None:
     with RawClient(eager) as client:
         create_topic(client, "topic", configs=LONG_AGO)

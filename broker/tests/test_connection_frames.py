@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klamm.broker.connection import UNRESERVED_BYTES_MAX
+from klamm.broker.connection import UNRESERVED_BYTES_MAX, ReplySlot
 from klamm.broker.tests.in_trio import in_trio
 from klamm.broker.tests.wired import FRAME_BYTES_MAX, framed, settle, wired
 from klamm.wire.errors import WireError
@@ -68,11 +68,13 @@ BAD_STARTS = {
     "most negative size": (struct.pack(">i", -(2**31)), "negative frame size -2147483648"),
     "too large": (
         struct.pack(">i", FRAME_BYTES_MAX + 1),
-        f"frame of {FRAME_BYTES_MAX + 1} bytes, over socket.request.max.bytes={FRAME_BYTES_MAX}",
+        f"frame of {FRAME_BYTES_MAX + 1} bytes, over socket.request.max.bytes={FRAME_BYTES_MAX}; "
+        "raise that for larger requests",
     ),
     "largest size": (
         struct.pack(">i", 2**31 - 1),
-        f"frame of 2147483647 bytes, over socket.request.max.bytes={FRAME_BYTES_MAX}",
+        f"frame of 2147483647 bytes, over socket.request.max.bytes={FRAME_BYTES_MAX}; "
+        "raise that for larger requests",
     ),
     "HTTP": (b"GET / HTTP/1.1\r\n\r\n", "an HTTP request on a Kafka listener"),
     "TLS": (
@@ -99,6 +101,22 @@ def test_bytes_that_are_no_frame_end_the_connection_with_one_line(
     run()
     assert [record.getMessage() for record in caplog.records] == [f"closing the peer: {reason}"]
     assert all(record.exc_info is None for record in caplog.records)
+
+
+@in_trio
+async def test_a_fault_of_the_broker_ends_the_connection_with_its_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def trip(frame: bytes, slot: ReplySlot) -> None:
+        raise LookupError("on purpose")
+
+    async with wired() as wire:
+        wire.on_frame = trip
+        await wire.send(framed(b"good"))
+        assert wire.is_hung_up()
+    (record,) = caplog.records
+    assert record.getMessage() == "closing the peer after a fault in the broker"
+    assert record.exc_info is not None
 
 
 @in_trio
