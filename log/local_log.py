@@ -132,6 +132,8 @@ class LocalLog:
     def set_last_segment_aside(self) -> None:
         """Let the last segment be no part of the log any more, and keep its files."""
         segment = self.segments.pop_last()
+        # What recovery has cut off its end must not come back with a crash.
+        segment.file().datasync()
         segment.close()
         segment.rename_files(STRAY_SUFFIX)
         self.sync_names()
