@@ -190,11 +190,12 @@ def test_unreadable_metadata_closes_the_partition() -> None:
             open_one(fs, COMPACTED)
 
 
-def test_an_empty_epoch_file_is_one_that_was_never_written() -> None:
+def test_an_empty_epoch_file_is_made_anew_from_the_batches() -> None:
+    """Kafka makes it so, and writes it later."""
     fs = log_of_three_segments()
     fs.overwrite(f"{DIRECTORY}/leader-epoch-checkpoint", b"")
     _, log = open_one(fs, COMPACTED)
-    assert log.leader_epochs.entries == ()
+    assert log.leader_epochs.entries == ((0, 0),)
 
 
 def test_damaged_snapshots_are_passed_over() -> None:
