@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from benchmarks.loads import LoadError
-from compat_tests.apache_kafka.tools import java_command
+from compat_tests.apache_kafka.programs import program_command
 
 COMMAND_TIMEOUT_S = 40
 STOP_TIMEOUT_S = 10
@@ -33,7 +33,7 @@ class JavaClient:
         options = ("-Xmx512M", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 closed by close()
         self._process = subprocess.Popen(
-            java_command(str(_SOURCE), options=options, log_level="ERROR"),
+            program_command(_SOURCE, options=options, log_level="ERROR"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 from compat_tests.apache_kafka.jars import HERE, jars, java
 
@@ -39,13 +40,22 @@ TOOLS = {
 
 
 def java_command(
-    main_class: str, *args: str, options: Sequence[str] = (), log_level: str = "WARN"
+    main_class: str,
+    *args: str,
+    options: Sequence[str] = (),
+    log_level: str = "WARN",
+    classes: Sequence[Path] = (),
 ) -> list[str]:
-    """The command line that runs one main class out of Apache Kafka's jars."""
+    """The command line that runs one main class out of Apache Kafka's jars, or beside them.
+
+    Args:
+        classes: further folders in which classes are found.
+    """
+    class_path = ":".join([*map(str, classes), f"{jars()}/*"])
     return [
         *(java(), *options, "-Djava.awt.headless=true", f"-Dkafka.log.level={log_level}"),
         f"-Dlog4j2.configurationFile={HERE / 'log4j2.xml'}",
-        *("-cp", f"{jars()}/*", main_class, *args),
+        *("-cp", class_path, main_class, *args),
     ]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from compat_tests.apache_kafka.tools import java_command
+from compat_tests.apache_kafka.programs import program_command
 from compat_tests.clients.model import (
     DEFAULT_MODE,
     DELIVERY_TIMEOUT_S,
@@ -40,12 +40,12 @@ class JavaError(Exception):
 
 
 class JavaProcess:
-    """The driver process. Java compiles the one source file when it starts, which needs a JDK."""
+    """The driver process."""
 
     def __init__(self) -> None:
         options = ("-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
         self._process = subprocess.Popen(
-            java_command(str(DRIVER), options=options, log_level="ERROR"),
+            program_command(DRIVER, options=options, log_level="ERROR"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -8,19 +8,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from compat_tests.apache_kafka.tools import java_command
+from compat_tests.apache_kafka.programs import program_command
 
 SOURCE = Path(__file__).resolve().parent / "Oracle.java"
 EXIT_TIMEOUT_S = 30
 
 
 class JavaOracle:
-    """The process; Java compiles the one source file when it starts, which needs a JDK."""
+    """The process."""
 
     def __init__(self) -> None:
         options = ("-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
         self._process = subprocess.Popen(
-            java_command(str(SOURCE), options=options, log_level="ERROR"),
+            program_command(SOURCE, options=options, log_level="ERROR"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

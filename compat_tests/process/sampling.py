@@ -41,14 +41,17 @@ def sampling(bootstrap: str, topic: str, history: History) -> Iterator[None]:
 
 
 def _sample(asker: Asker, topic: str, history: History, stopping: threading.Event) -> None:
-    while not stopping.is_set():
+    while True:
         marks = watermarks(asker, topic)
         if marks is not None:
             history.record(marks)
-            if history.count(marks.action) % SAMPLES_BETWEEN_DELETIONS == 0:
+            is_due = history.count(marks.action) % SAMPLES_BETWEEN_DELETIONS == 0
+            if is_due and not stopping.is_set():
                 _delete(asker, topic, history.count("poll") - RECORDS_KEPT)
+                # The last deletion, too, is seen.
                 continue
-        stopping.wait(PAUSE_S)
+        if stopping.wait(PAUSE_S):
+            return
 
 
 def watermarks(asker: Asker, topic: str) -> Event | None:

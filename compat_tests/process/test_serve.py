@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -56,6 +56,15 @@ def marks(klamm: WatchedKlamm) -> list[str]:
 # Start and end
 
 
+@pytest.fixture
+def _terminal_may_close() -> Iterator[None]:
+    """Where these tests run under nohup, the signal is ignored, which a new process inherits."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_terminal_may_close")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_one_line_then_served_until_a_signal(
     start_klamm: StartKlamm, number: signal.Signals

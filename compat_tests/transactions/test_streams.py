@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.apache_kafka.tools import java_command
+from compat_tests.apache_kafka.programs import program_command
 from compat_tests.clients.fixtures import Broker, OwnBroker, create_topic
 from compat_tests.clients.librdkafka import ConfluentKafka
 from compat_tests.clients.model import READ_COMMITTED, READ_UNCOMMITTED, Record
@@ -77,7 +77,7 @@ def counting(broker: Broker, folder: Path) -> Iterator[None]:
     arguments = (broker.bootstrap, "word-count", "lines", "counts", str(folder / "state"))
     with (folder / "streams.txt").open("w") as errors:
         process = subprocess.Popen(
-            java_command(str(PROGRAM), *arguments, options=options),
+            program_command(PROGRAM, *arguments, options=options),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -38,18 +39,27 @@ class PythonProducer:
             reconnect_backoff_max_ms=500,
             metrics_enabled=False,
         )
+        self._sent: list[Any] = []
         _translated(self.producer.init_transactions)
 
     def begin(self) -> None:
+        self._sent.clear()
         _translated(self.producer.begin_transaction)
 
     def send(self, topic: str, value: str, partition: int = 0) -> None:
-        _translated(lambda: self.producer.send(topic, value=value.encode(), partition=partition))
+        _translated(lambda: self._sent.append(self._send(topic, value, partition)))
+
+    def _send(self, topic: str, value: str, partition: int) -> Any:
+        return self.producer.send(topic, value=value.encode(), partition=partition)
 
     def flush(self) -> None:
         _translated(lambda: self.producer.flush(timeout=TIMEOUT_S))
 
     def commit(self) -> None:
+        # A batch that was refused takes a new epoch in mid transaction, and what is left of it is
+        # committed: that records are missing then, only their futures tell.
+        for future in self._sent:
+            _translated(partial(future.get, TIMEOUT_S))
         _translated(self.producer.commit_transaction)
 
     def abort(self) -> None:
