@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from klamm.log.batches import BadBatch, iter_batches, iter_headers
+from klamm.log.batches import BadBatch, iter_headers
 from klamm.log.config import DEFAULT_CONFIG, INT32_MAX, LogConfig
 from klamm.log.errors import CorruptFileError, CorruptLogError
 from klamm.log.fs import Buffer, File, read_file
@@ -28,6 +28,7 @@ from klamm.log.offset_index import OffsetIndex
 from klamm.log.open_files import OpenFiles
 from klamm.log.time_index import ENTRY_SIZE as TIME_INDEX_ENTRY_SIZE
 from klamm.log.time_index import NO_TIMESTAMP, TimeIndex
+from klamm.log.time_index_check import last_time_entry_is_wrong, time_entry_is_wrong
 from klamm.log.txn_index import TransactionIndex
 from klamm.wire.records.batch import RecordBatchHeader
 
@@ -288,7 +289,7 @@ class Segment:
     def _last_time_entry(self) -> tuple[int, int]:
         """Return the greatest timestamp by the time index, which is made anew if it is wrong."""
         timestamp, offset = self._read_last_time_entry()
-        if self.size == 0 or not self._is_contradicted(timestamp, offset):
+        if self.size == 0 or not last_time_entry_is_wrong(self, timestamp, offset):
             return timestamp, offset
         self._rebuild_time_index()
         return self.time_index.last_entry
@@ -315,47 +316,7 @@ class Segment:
             return None
         return file.pread(entry_size, size - entry_size)
 
-    def _is_contradicted(self, timestamp: int, offset: int) -> bool:
-        """Compare the last time index entry with the batch that it names, and with the last ones.
-
-        Index files have no checksum, and by this entry a segment is deleted or passed over in a
-        search. Mostly one read answers: the greatest timestamp is near the end of a segment.
-        """
-        is_near = False
-        named = None
-        try:
-            for position, header in self._last_headers():
-                is_near = is_near or header.base_offset <= offset
-                if header.max_timestamp > timestamp:
-                    # The last entries are missing.
-                    return self._is_whole(position, header)
-                if is_near and named is None and header.last_offset >= offset:
-                    named = position, header
-        except BadBatch:
-            return False
-        if not is_near:
-            return self._is_misplaced(timestamp, offset)
-        return named is None or (named[1].max_timestamp != timestamp and self._is_whole(*named))
-
-    def _is_misplaced(self, timestamp: int, offset: int) -> bool:
-        """Say whether the batch that a time index entry names has another timestamp."""
-        try:
-            for position, header in self.headers_from(offset):
-                if header.last_offset >= offset:
-                    return header.max_timestamp != timestamp and self._is_whole(position, header)
-        except BadBatch:
-            return False
-        return True
-
-    def _is_whole(self, position: int, header: RecordBatchHeader) -> bool:
-        """Say whether a batch is undamaged; one that is not says nothing about an index."""
-        end = position + header.size_in_bytes
-        try:
-            return next(iter_batches(self.slot.get(), position, end), None) is not None
-        except BadBatch:
-            return False
-
-    def _last_headers(self) -> Iterator[tuple[int, RecordBatchHeader]]:
+    def last_headers(self) -> Iterator[tuple[int, RecordBatchHeader]]:
         """Yield (position, header) from the last offset index entry on, without the whole index."""
         if self._offset_index is None:
             data = self._last_bytes_of(OFFSET_INDEX_SUFFIX, OFFSET_INDEX_ENTRY_SIZE)
@@ -376,7 +337,7 @@ class Segment:
     def search_from(self, timestamp: int) -> int:
         """Return an offset before which no batch has that timestamp or a greater one."""
         entry = self.time_index.floor_entry(timestamp)
-        if entry is not None and self._is_misplaced(*entry):
+        if entry is not None and time_entry_is_wrong(self, *entry):
             self._rebuild_time_index()
         return self.time_index.lookup(timestamp)
 

@@ -103,6 +103,24 @@ def test_no_bit_of_a_time_index_lets_retention_delete_or_a_search_go_astray() ->
                 assert append(log, batch(b"more", timestamp=timestamp(COUNT))) == COUNT
 
 
+def test_nor_where_the_newest_record_is_near_the_beginning() -> None:
+    """Then the batch that the last entry names is not among the last ones."""
+    fs = MemoryFileSystem()
+    manager, log = open_one(fs, CONFIG)
+    for index in range(COUNT):
+        append(log, batch(b"%04d" % index, timestamp=timestamp(-index % 4)))
+    log.flush()
+    log.advance_high_watermark(COUNT)
+    manager.close()
+    fs = fs.after_crash()
+    path = f"{FIRST}.timeindex"
+    for position in range(len(fs.files()[path])):
+        for bit in range(8):
+            manager, log = open_one(with_bit(fs, path, position, bit), CONFIG)
+            assert log.segments.first.max_timestamp == timestamp(3)
+            assert retain(manager, log) == 0
+
+
 @pytest.mark.parametrize("entries", [0, 1])
 def test_a_time_index_that_was_cut_short_is_made_anew(entries: int) -> None:
     fs = written()

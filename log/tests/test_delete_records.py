@@ -172,6 +172,19 @@ def test_a_full_disk_gets_room_by_deleting_records() -> None:
     assert again.log_start_offset == 7
 
 
+def test_a_full_disk_takes_no_segment_from_a_log_that_is_being_moved() -> None:
+    """There is no room for the checkpoint then, and so no promise."""
+    fs = MemoryFileSystem()
+    manager, log = filled(fs)
+    log.is_moving = True
+    fs.capacity_bytes = sum(len(data) for data in fs.files().values()) + 3
+    refusal = delete(manager, log, 7)
+    assert isinstance(refusal, LogError)
+    assert refusal.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert not log.is_offline
+    assert log.segments.base_offsets == [0, 2, 4, 6]
+
+
 def test_a_log_that_is_deleted_meanwhile_makes_no_promise() -> None:
     fs = MemoryFileSystem()
     manager, log = filled(fs)

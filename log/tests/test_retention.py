@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from klamm.log.cleaner.cancellation import Cancellation
 from klamm.log.clock_jumps import JUMP_MS_MIN, ClockJumps, has_jumped
 from klamm.log.config import LogConfig
 from klamm.log.errors import LogError
 from klamm.log.fs import OsFileSystem
 from klamm.log.memory_fs import MemoryFileSystem
-from klamm.log.retention import SEGMENTS_PER_RUN_MAX, Decision, Retention, decide
+from klamm.log.retention import SEGMENTS_PER_RUN_MAX, Decision, Removed, Retention, decide
 from klamm.log.tests.support import (
     DIRECTORY,
     NOW_MS,
@@ -244,6 +245,26 @@ def test_when_all_is_expired_the_log_begins_empty_at_its_end() -> None:
     manager.close()
     _, log = open_one(fs, CONFIG)
     assert (log.log_start_offset, values_of(log)) == (5, [b"next"])
+
+
+@pytest.mark.parametrize("kept_by", ["a move", "a compaction"])
+def test_a_log_whose_segments_are_being_read_is_left_for_the_next_run(kept_by: str) -> None:
+    """Its start does not move, either: the copy would begin before it."""
+    manager, log = open_one(MemoryFileSystem(), replace(CONFIG, retention_ms=1000))
+    for index in range(5):
+        append(log, batch(b"%04d" % index))
+    log.flush()
+    log.advance_high_watermark(5)
+    if kept_by == "a move":
+        log.is_moving = True
+    else:
+        log.cleaning = Cancellation()
+    retention = Retention(manager)
+    assert run_inline(retention.delete_old_segments(log, NOW_MS + DAY_MS)) == Removed()
+    assert (log.log_start_offset, log.segments.base_offsets) == (0, [0, 2, 4])
+    log.is_moving = False
+    log.cleaning = None
+    assert run_inline(retention.delete_old_segments(log, NOW_MS + DAY_MS)).segments == 3
 
 
 def test_without_timestamps_the_file_tells_the_age() -> None:
