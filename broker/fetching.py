@@ -13,7 +13,7 @@ from klamm.broker.partition import Partition
 from klamm.broker.partitions import Partitions
 from klamm.broker.replies import Pending
 from klamm.broker.steps import Stepwise
-from klamm.log.errors import CorruptLogError, LogError, StorageError
+from klamm.log.errors import LogError, StorageError
 from klamm.log.open_files import FileSlice
 from klamm.log.readiness import NotReady, Preparation
 from klamm.wire.errors import ErrorCode
@@ -168,19 +168,13 @@ class FetchRead:
                 return unknown_partition(asked, error.code)
             self.knows_any = self._must_answer = True
             return self._refusal(asked, error)
-        self._note_fault(index, error)
-        self._must_answer = True
-        return self._refusal(asked, LogError(ErrorCode.KAFKA_STORAGE_ERROR))
-
-    def _note_fault(self, index: int, error: StorageError | OSError) -> None:
-        """Consumers come back to what can't be read, so damage is logged when it is found first."""
         partition = self.found[index]
         if partition is None:
             logger.error("fetch: %s", error)
-            return
-        log = partition.log
-        if not isinstance(error, CorruptLogError) or log.is_news(error):
-            logger.error("fetch from %s-%d: %s", log.topic, log.partition, error)
+        else:
+            partition.note_fault("fetch from", error)
+        self._must_answer = True
+        return self._refusal(asked, LogError(ErrorCode.KAFKA_STORAGE_ERROR))
 
     def _find(self, asked: SessionPartition) -> Partition:
         """A session keeps the name that an id had first: when the topic is deleted and made again,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 from uuid import UUID
 
 from klamm.log.append_origin import AppendOrigin
-from klamm.log.errors import LogError
+from klamm.log.errors import CorruptLogError, LogError, StorageError
 from klamm.log.partition_log import AppendResult, PartitionLog
 from klamm.log.producer_state import VerificationGuard
 from klamm.log.validate import OpenedRecords
 from klamm.wire.errors import ErrorCode
 from klamm.wire.schema import Records
+
+logger = logging.getLogger(__name__)
 
 NO_EPOCH = -1
 
@@ -51,6 +54,12 @@ class Partition:
         """Go on with this log."""
         self.log = log
         log.on_log_start_moved = self._wake
+
+    def note_fault(self, reader: str, error: StorageError | OSError) -> None:
+        """Log why a reader is refused. Clients come back to what can't be read, so damage is told
+        of when it is found first."""
+        if not isinstance(error, CorruptLogError) or self.log.is_news(error):
+            logger.error("%s %s-%d: %s", reader, self.topic, self.index, error)
 
     def append(
         self,

@@ -13,7 +13,6 @@ Version by version: 1 one offset instead of several · 2 isolation level · 4 le
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from klamm.broker.replies import Steps
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from klamm.broker.context import RequestContext
     from klamm.broker.partition import Partition
 
-logger = logging.getLogger(__name__)
 
 API_KEY = 2
 VERSIONS = (1, 11)
@@ -76,12 +74,6 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> Steps[ListOf
                 result = ListOffsetsPartitionResponse(
                     partition_index=asked.partition_index, error_code=error.code
                 )
-            except StorageError as error:
-                logger.error("list offsets of %s-%d: %s", topic.name, asked.partition_index, error)
-                result = ListOffsetsPartitionResponse(
-                    partition_index=asked.partition_index,
-                    error_code=ErrorCode.KAFKA_STORAGE_ERROR,
-                )
             response.partitions.append(result)
             yield None
     return ListOffsetsResponse(topics=[topic for topic in topics.values() if topic.partitions])
@@ -109,7 +101,11 @@ def list_offset(
     partition = context.broker.partitions.find(topic, asked.partition_index)
     partition.check_leader_epoch(asked.current_leader_epoch)
     end = end_of(partition, request)
-    found_timestamp, offset, epoch = yield from locate(partition, timestamp, end)
+    try:
+        found_timestamp, offset, epoch = yield from locate(partition, timestamp, end)
+    except StorageError as error:
+        partition.note_fault("list offsets of", error)
+        raise LogError(ErrorCode.KAFKA_STORAGE_ERROR) from error
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         timestamp=found_timestamp,
