@@ -1,22 +1,22 @@
 """Syncs that the kernel does by itself, and tells the event loop of.
 
-Linux takes an `fdatasync` as an order (`io_submit`) and counts it in an eventfd when it is done. So
-nothing is handed to a thread and back: two threads of one interpreter take turns, and each turn
-costs more than the order. Many files are ordered by one call. Python has no function for it, so the
-calls are made by number; where that is not possible (another system or processor, a sandbox that
-forbids it), `open_kernel_syncs` gives None, and threads do the work.
+Linux takes an `fdatasync` as an order. So nothing is handed to a thread and back: two threads of
+one interpreter take turns, and each turn costs more than the order. Many files are ordered by one
+call. There are two ways to order (`kernel_ring.py`, and `kernel_aio.py` where that is forbidden);
+where there is neither (another system or processor, a strict sandbox), `open_kernel_syncs` gives
+None, and threads do the work.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import platform
-import struct
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
+from klamm.broker.kernel_aio import open_aio_orders
+from klamm.broker.kernel_ring import open_ring_orders
 from klamm.broker.reactor import READABLE, Reactor
 from klamm.broker.sync_threads import Done
 
@@ -26,18 +26,22 @@ if TYPE_CHECKING:
 # Orders under way; whatever comes beyond goes to threads.
 ORDERS_MAX = 64
 
-# The numbers of io_setup, io_destroy, io_submit and io_getevents.
-CALLS_BY_MACHINE = {
-    "x86_64": (206, 207, 209, 208),
-    "aarch64": (0, 1, 2, 4),
-}
-# struct iocb: data, key, rw_flags, opcode, priority, descriptor, buffer, size, offset, reserved,
-# flags, eventfd.
-ORDER = struct.Struct("=QIIHhIQQqQII")
-OPCODE_FDSYNC = 3
-FLAG_EVENTFD = 1
-# struct io_event: data, address of the order, result, second result.
-COMPLETION = struct.Struct("=QQqq")
+
+class Orders(Protocol):
+    """One way to have files synced by the kernel."""
+
+    @property
+    def fd(self) -> int:
+        """Readable when a sync has ended."""
+
+    def submit(self, fds: Sequence[int], first: int) -> int:
+        """Have files synced, by numbers from `first` on; return how many the kernel has taken."""
+
+    def take_results(self) -> Sequence[tuple[int, int]] | None:
+        """The number of each sync that has ended and 0, or the negative code of its error; None
+        when the kernel can't say what has become of them."""
+
+    def close(self, *, is_idle: bool) -> None: ...
 
 
 class KernelSyncs:
@@ -45,91 +49,58 @@ class KernelSyncs:
 
     Args:
         reactor: where `done` is called.
-        call: the function `syscall` of the C library.
-        numbers: those of this machine's calls.
-        context: what io_setup has made.
     """
 
-    def __init__(
-        self,
-        reactor: Reactor,
-        call: Callable[..., int],
-        numbers: tuple[int, int, int, int],
-        context: ctypes.c_ulong,
-    ) -> None:
-        self._call = call
-        _, self._destroy, self._submit, self._get_events = numbers
-        self._context = context
-        # Written anew for each call: the kernel copies an order when it takes it.
-        self._orders = ctypes.create_string_buffer(ORDER.size * ORDERS_MAX)
-        start = ctypes.addressof(self._orders)
-        self._addresses = (ctypes.c_void_p * ORDERS_MAX)(
-            *range(start, start + ORDER.size * ORDERS_MAX, ORDER.size)
-        )
-        self._completions = ctypes.create_string_buffer(COMPLETION.size * ORDERS_MAX)
-        # The file is kept open until its sync has ended.
-        self._under_way: dict[int, tuple[OsFile, Done]] = {}
+    def __init__(self, reactor: Reactor, orders: Orders) -> None:
+        self.orders = orders
+        # By the number of the order. The file is kept open until its sync has ended.
+        self.under_way: dict[int, tuple[OsFile, Done]] = {}
         self._ordered = 0
         self._reactor = reactor
-        self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        reactor.register(self._fd, self, READABLE)
+        reactor.register(orders.fd, self, READABLE)
 
     def submit(self, wanted: Sequence[tuple[OsFile, Done]]) -> int:
         """Have files synced, and each `done` called with what went wrong; return how many of them,
         from the first on, the kernel has taken."""
-        count = min(len(wanted), ORDERS_MAX - len(self._under_way))
+        count = min(len(wanted), ORDERS_MAX - len(self.under_way))
         if count <= 0:
             return 0
         first = self._ordered + 1
-        for index in range(count):
-            ORDER.pack_into(
-                *(self._orders, index * ORDER.size, first + index, 0, 0, OPCODE_FDSYNC, 0),
-                *(wanted[index][0].fileno(), 0, 0, 0, 0, FLAG_EVENTFD, self._fd),
-            )
-        taken = max(0, self._call(self._submit, self._context, count, self._addresses))
-        self._under_way.update(zip(range(first, first + taken), wanted, strict=False))
+        taken = self.orders.submit([file.fileno() for file, _ in wanted[:count]], first)
+        self.under_way.update(zip(range(first, first + taken), wanted, strict=False))
         self._ordered += taken
         return taken
 
     def on_events(self, mask: int) -> None:
-        os.eventfd_read(self._fd)
-        count = self._call(self._get_events, self._context, 0, ORDERS_MAX, self._completions, None)
-        if count < 0:
+        # All are read before the first is told: telling may lead to the next order.
+        ended = self.orders.take_results()
+        if ended is None:
             self._fail_all()
             return
-        # All are read before the first is told: telling may lead to the next order.
-        ended = [
-            COMPLETION.unpack_from(self._completions, i * COMPLETION.size) for i in range(count)
-        ]
-        for number, _, result, _ in ended:
-            _, done = self._under_way.pop(number)
+        for number, result in ended:
+            _, done = self.under_way.pop(number)
             done(None if result == 0 else OSError(-result, os.strerror(-result)))
 
     def _fail_all(self) -> None:
         """Nobody can say any more what is on disk."""
-        failed = list(self._under_way.values())
-        self._under_way.clear()
+        failed = list(self.under_way.values())
+        self.under_way.clear()
         for _, done in failed:
             done(OSError("the kernel has lost the order"))
 
     def close(self) -> None:
-        """Give the kernel its memory back, unless a sync is still under way: after a halt nobody
-        waits for it, and giving back would."""
-        self._reactor.unregister(self._fd)
-        os.close(self._fd)
-        if not self._under_way:
-            self._call(self._destroy, self._context)
+        self._reactor.unregister(self.orders.fd)
+        self.orders.close(is_idle=not self.under_way)
 
 
 def open_kernel_syncs(reactor: Reactor) -> KernelSyncs | None:
     """Return None where the kernel can't or may not do this."""
-    numbers = CALLS_BY_MACHINE.get(platform.machine())
-    if sys.platform != "linux" or numbers is None:
+    if sys.platform != "linux":
         return None
     # None of these calls waits for anything, so the interpreter is not let go for them.
     call = ctypes.PyDLL(None).syscall
     call.restype = ctypes.c_long
-    context = ctypes.c_ulong()
-    if call(numbers[0], ORDERS_MAX, ctypes.byref(context)) != 0:
-        return None
-    return KernelSyncs(reactor, call, numbers, context)
+    orders: Orders | None = open_ring_orders(call, ORDERS_MAX)
+    if orders is None:
+        orders = open_aio_orders(call, ORDERS_MAX)
+    return None if orders is None else KernelSyncs(reactor, orders)

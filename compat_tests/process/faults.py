@@ -8,6 +8,7 @@ exists.
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import textwrap
 from pathlib import Path
@@ -18,7 +19,7 @@ from compat_tests.process.watched import WatchedKlamm
 # A failed sync drops what was not synced, as Linux may do with dirty pages, and the next sync of
 # the same file says that all is well.
 _FAILING_SYNC = """
-    import ctypes, errno, os, platform, struct
+    import atexit, ctypes, errno, mmap, os, platform, struct
 
     SWITCH, BY = {switch!r}, {by!r}
     real_fdatasync, real_fsync = os.fdatasync, os.fsync
@@ -56,6 +57,54 @@ _FAILING_SYNC = """
     # Descriptor, inode and size of a file when its sync was ordered.
     ordered = {{}}
 
+    # With io_uring, orders and results lie in memory. Here the call waits for the results of its
+    # orders, so that it can change one before klamm looks at it. Nobody sees when klamm does that:
+    # what was not synced is dropped when the process ends.
+    SETUP, ENTER, WAIT = 425, 426, 1
+    BY_AIO = ("aio", "lost orders")
+    real_mmap = mmap.mmap
+
+    class Rings:
+        def setup(self, call, count, parameters):
+            fd = self.fd = call(SETUP, count, parameters)
+            if fd >= 0:
+                self.orders_max, self.results_max = struct.unpack_from("=2I", parameters)
+                self.tail_at, = struct.unpack_from("=I", parameters, 44)
+                self.tail_of_results_at, = struct.unpack_from("=I", parameters, 84)
+                self.results_at, = struct.unpack_from("=I", parameters, 100)
+            return fd
+
+        def mapped(self, fd, size, **keywords):
+            made = real_mmap(fd, size, **keywords)
+            if fd >= 0 and fd == getattr(self, "fd", -1):
+                name = "orders" if keywords["offset"] else "memory"
+                setattr(self, name, made)
+            return made
+
+        def number(self, at):
+            return struct.unpack_from("=I", self.memory, at)[0]
+
+        def enter(self, call, fd, count, *arguments):
+            first = self.number(self.tail_at) - count
+            files = [
+                struct.unpack_from("=i", self.orders, index % self.orders_max * 64 + 4)[0]
+                for index in range(first, first + count)
+            ]
+            sizes = [(os.fstat(file).st_ino, os.fstat(file).st_size) for file in files]
+            before = self.number(self.tail_of_results_at)
+            assert call(ENTER, fd, count, count, WAIT, None, 0) == count
+            if BY == "ring" and is_to_fail():
+                size = synced_sizes.get(sizes[0][0], 0)
+                atexit.register(os.ftruncate, os.dup(files[0]), size)
+                place = self.results_at + before % self.results_max * 16 + 8
+                struct.pack_into("=i", self.memory, place, -errno.EIO)
+            else:
+                synced_sizes.update(sizes)
+            return count
+
+    rings = Rings()
+    mmap.mmap = rings.mapped
+
     class Syscall:
         def __init__(self, real):
             self.__dict__["real"] = real
@@ -64,6 +113,12 @@ _FAILING_SYNC = """
             setattr(self.real, name, value)
 
         def __call__(self, number, *arguments):
+            if number == SETUP and BY in BY_AIO:
+                return -1
+            if number == SETUP:
+                return rings.setup(self.real, *arguments)
+            if number == ENTER:
+                return rings.enter(self.real, *arguments)
             if number == SUBMIT:
                 note_orders(*arguments)
             result = self.real(number, *arguments)
@@ -167,7 +222,7 @@ class FaultyKlamm(WatchedKlamm):
         return self._switch.exists()
 
 
-SyncedBy = Literal["threads", "kernel", "lost orders", "itself"]
+SyncedBy = Literal["threads", "ring", "aio", "lost orders", "itself"]
 
 
 def with_failing_sync(data_dir: Path, by: SyncedBy) -> FaultyKlamm:
@@ -175,17 +230,25 @@ def with_failing_sync(data_dir: Path, by: SyncedBy) -> FaultyKlamm:
 
     Args:
         by: whose sync fails: that of threads, on a machine where the kernel takes no orders; that
-            of the kernel, which tells the error with the end of an order, or fails to tell of its
-            end; or that which the process does by itself, beside the orders.
+            of the kernel by io_uring, or by io_submit where io_uring is forbidden, which tells the
+            error with the end of an order, or fails to tell of its end; or that which the process
+            does by itself, beside the orders.
     """
     return FaultyKlamm(data_dir, _FAILING_SYNC, by=by)
 
 
-def kernel_can_sync() -> bool:
-    """Whether klamm has the kernel sync here; a sandbox may forbid it, which is known by trying."""
+def kernel_has(by: SyncedBy) -> bool:
+    """Whether klamm can sync that way here; a sandbox may forbid it, which is known by trying."""
+    call = ctypes.CDLL(None).syscall
+    if by == "ring":
+        fd = call(425, 1, ctypes.create_string_buffer(120))
+        if fd >= 0:
+            os.close(fd)
+        return bool(fd >= 0 and platform.machine() == "x86_64")
+    if by not in ("aio", "lost orders"):
+        return True
     setup, destroy = {"x86_64": (206, 207), "aarch64": (0, 1)}.get(platform.machine(), (-1, -1))
     context = ctypes.c_ulong()
-    call = ctypes.CDLL(None).syscall
     if call(setup, 1, ctypes.byref(context)) != 0:
         return False
     call(destroy, context)

@@ -22,7 +22,7 @@ from compat_tests.process.clients import IDEMPOTENT, producing, read_all
 from compat_tests.process.faults import (
     FaultyKlamm,
     SyncedBy,
-    kernel_can_sync,
+    kernel_has,
     with_failing_sync,
 )
 from compat_tests.twin.batches import R, batch
@@ -33,14 +33,11 @@ RECORDS = 200
 API_CREATE_TOPICS = 19
 
 
-BY_KERNEL: tuple[SyncedBy, ...] = ("kernel", "lost orders")
-
-
-@pytest.fixture(params=["threads", "kernel"])
+@pytest.fixture(params=["threads", "ring", "aio"])
 def klamm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FaultyKlamm]:
     by: SyncedBy = request.param
-    if by in BY_KERNEL and not kernel_can_sync():
-        pytest.skip("the kernel takes no orders here, so threads sync")
+    if not kernel_has(by):
+        pytest.skip(f"the kernel of this machine takes no orders by {by}")
     process = with_failing_sync(tmp_path / "data", by)
     yield process
     process.kill()
@@ -74,7 +71,7 @@ def test_acknowledged_records_survive(klamm: FaultyKlamm) -> None:
     assert violations(history.events()) == []
 
 
-@pytest.mark.parametrize("klamm", ["threads", *BY_KERNEL], indirect=True)
+@pytest.mark.parametrize("klamm", ["threads", "ring", "aio", "lost orders"], indirect=True)
 def test_no_reply_to_requests_under_way(klamm: FaultyKlamm) -> None:
     """All connections end, also those of logs whose own sync did not fail."""
     klamm.start()
