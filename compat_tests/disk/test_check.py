@@ -32,13 +32,26 @@ def rich_dirs(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Kaf
     with small_kafka(stopped, properties=PROPERTIES) as kafka:
         work(kafka.bootstrap, stopped)
         # Its cleaner goes on; held still, it leaves what a kill would leave.
-        os.kill(kafka.pid, signal.SIGSTOP)
+        hold_between_checkpoints(kafka.pid, stopped)
         try:
-            wait_until_stopped(kafka.pid)
             shutil.copytree(stopped, killed)
         finally:
             os.kill(kafka.pid, signal.SIGCONT)
     return KafkaDirectories(stopped, killed)
+
+
+def hold_between_checkpoints(pid: int, directory: Path) -> None:
+    """Hold Kafka still, but not while it replaces a checkpoint: the cleaner does so at any time,
+    and what is half written then would be told of, by chance."""
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        wait_until_stopped(pid)
+        if not list(directory.glob("*.tmp")):
+            return
+        os.kill(pid, signal.SIGCONT)
+        assert time.monotonic() < deadline, "a checkpoint is always being replaced"
+        time.sleep(0.01)
 
 
 def wait_until_stopped(pid: int) -> None:
