@@ -34,6 +34,13 @@ HANG_UP = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 RECEIVE_BYTES = 262_144
 # Sockets asked for at a time.
 EVENTS_PER_SWEEP_MAX = 32
+# A client that sends its next request as soon as it has its reply is back sooner than a sleeping
+# thread is woken. After so many waits in a row that were so short (each with the time that waking
+# up takes), the reactor asks again and again for a moment before it sleeps. One moment in which
+# nothing comes, and it sleeps again: no processor is kept busy for clients that take their time.
+SHORT_WAIT_S = 0.0001
+SHORT_WAITS_MIN = 8
+ASK_AGAIN_S = 0.00004
 # A turn ends after this time, so that other tasks (syncs that ended, timers) get theirs: far below
 # the 50 ms that nobody may have to wait. What is left is served in the next turn, in its order.
 TURN_SECONDS_MAX = 0.005
@@ -71,6 +78,7 @@ class Reactor:
         # When the turn under way began, on trio's clock.
         self.now = 0.0
         self._turn_ends_at = 0.0
+        self._short_waits = 0
         self._wake_up = WakeUp(_nothing)
         self.register(self._wake_up.fd, self._wake_up, READABLE)
 
@@ -113,8 +121,14 @@ class Reactor:
             if self._events or self._after_sweep:
                 await trio.lowlevel.checkpoint()
             else:
-                await trio.lowlevel.wait_readable(self._epoll.fileno())
+                await self._wait()
             self._take_turn()
+
+    async def _wait(self) -> None:
+        began_at = perf_counter()
+        await trio.lowlevel.wait_readable(self._epoll.fileno())
+        is_short = perf_counter() - began_at < SHORT_WAIT_S
+        self._short_waits = self._short_waits + 1 if is_short else 0
 
     def _take_turn(self) -> None:
         self.in_turn = True
@@ -123,7 +137,7 @@ class Reactor:
         while True:
             if not self._events:
                 self._poll()
-            if not self._events and not self._after_sweep:
+            if not self._events and not self._after_sweep and not self._ask_again():
                 break
             self._serve_events()
             if self._to_end:
@@ -155,6 +169,18 @@ class Reactor:
         pollables = self._pollables
         for fd, mask in self._epoll.poll(0, EVENTS_PER_SWEEP_MAX):
             self._events.append((fd, pollables[fd], mask))
+
+    def _ask_again(self) -> bool:
+        """Poll for a moment, if lately something came at once; say whether something did."""
+        if self._short_waits < SHORT_WAITS_MIN:
+            return False
+        gives_up_at = perf_counter() + ASK_AGAIN_S
+        while perf_counter() < gives_up_at:
+            self._poll()
+            if self._events:
+                return True
+        self._short_waits = 0
+        return False
 
     def _serve_events(self) -> None:
         events = self._events

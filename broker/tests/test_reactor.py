@@ -55,6 +55,11 @@ async def until(condition: Callable[[], bool]) -> None:
         await trio.sleep(0.001)
 
 
+async def wait_until_served(heard: list[bytes]) -> None:
+    before = len(heard)
+    await until(lambda: len(heard) > before)
+
+
 @in_trio
 async def test_every_socket_is_served() -> None:
     heard: dict[int, bytes] = {}
@@ -181,6 +186,94 @@ async def test_one_that_always_has_work_does_not_starve_the_others(
         quiet.close()
     assert heard.count("called") >= heard.count("talker") - 1
     assert heard[asked_at:].count("talker") < 1000
+
+
+class Clock:
+    """It goes on by a hundredth of a moment whenever somebody looks."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.looks = 0
+        self.on_look: Callable[[], None] = lambda: None
+        monkeypatch.setattr(reactor_module, "perf_counter", self)
+
+    def __call__(self) -> float:
+        self.now += reactor_module.ASK_AGAIN_S / 100
+        self.looks += 1
+        self.on_look()
+        return self.now
+
+
+@in_trio
+async def test_after_many_short_waits_the_next_request_is_awaited_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    heard: list[bytes] = []
+    reactor = Reactor()
+    ear = Ear(reactor, heard.append)
+    for number in range(reactor_module.SHORT_WAITS_MIN):
+        if number:
+            reactor._take_turn()
+        ear.mouth.send(b"x")
+        await reactor._wait()
+    heard.clear()
+
+    def send_late() -> None:
+        if clock.looks == 20:
+            ear.mouth.send(b"late")
+
+    clock.looks, clock.on_look = 0, send_late
+    reactor._take_turn()
+    assert heard == [b"x", b"late"]
+    # Then nothing came for a moment, so the next turn ends at once.
+    clock.looks, clock.on_look = 0, lambda: None
+    reactor._take_turn()
+    assert clock.looks < 20
+    ear.close()
+    reactor.close()
+
+
+@in_trio
+async def test_nobody_is_awaited_who_takes_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    heard: list[bytes] = []
+    reactor = Reactor()
+    ear = Ear(reactor, heard.append)
+    for number in range(2 * reactor_module.SHORT_WAITS_MIN):
+        ear.mouth.send(b"x")
+        if number == reactor_module.SHORT_WAITS_MIN - 1:
+            clock.on_look = lambda: setattr(clock, "now", clock.now + 1)
+        await reactor._wait()
+        clock.looks, clock.on_look = 0, lambda: None
+        reactor._take_turn()
+        assert clock.looks < 20 or number == 2 * reactor_module.SHORT_WAITS_MIN - 1
+    assert heard == [b"x"] * 2 * reactor_module.SHORT_WAITS_MIN
+    ear.close()
+    reactor.close()
+
+
+@in_trio
+async def test_other_tasks_have_their_turn_beside_a_client_that_is_always_awaited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    heard: list[bytes] = []
+    async with running() as reactor:
+
+        def talk_on(data: bytes) -> None:
+            heard.append(data)
+            ear.mouth.send(b"x")
+
+        reactor._short_waits = reactor_module.SHORT_WAITS_MIN
+        ear = Ear(reactor, talk_on)
+        ear.mouth.send(b"x")
+        await wait_until_served(heard)
+        served = len(heard)
+        await wait_until_served(heard)
+        assert served < len(heard)
+        assert clock.now > 2 * reactor_module.TURN_SECONDS_MAX
+        ear.close()
 
 
 @in_trio

@@ -161,6 +161,8 @@ def work_for(broker: RunningBroker, client: RawClient, sent: Sent) -> Work:
     ring._call = counter.counting(ring._call)
 
     def take_turn(profile: CallCounter | None) -> None:
+        # Whether the next request is awaited for a moment depends on the clock.
+        broker.broker.reactor._short_waits = 0
         sys.setprofile(profile)
         broker.broker.reactor._take_turn()
         sys.setprofile(None)
