@@ -25,7 +25,7 @@ from klamm.broker.letting_go import structs_of
 from klamm.broker.replies import Pending
 from klamm.broker.steps import let_go
 from klamm.log.errors import LogError
-from klamm.wire.codec import decode, decode_in_steps, encode_chunks, encode_in_steps
+from klamm.wire.codec import decode_in_steps, decoder_for, encode_chunks, encode_in_steps
 from klamm.wire.errors import ErrorCode, LimitExceeded, WireError
 from klamm.wire.header import (
     RequestHeader,
@@ -81,10 +81,8 @@ class Dispatcher:
         try:
             # Like Kafka, klamm does not look at bytes behind a request: librdkafka 2.16 sends three
             # when it asks for all topics.
-            request = decode(
-                *(route.request, header.api_version, frame, self._short_limits, body_at),
-                exact=False,
-            )
+            read = decoder_for(route.request, header.api_version)
+            request, _ = read(frame, body_at, self._short_limits)
         except LimitExceeded:
             self._start_task(slot, self._serve_long, route, frame, body_at, context, slot)
             return

@@ -62,6 +62,8 @@ class EncoderWriter(SourceWriter):
             return repr(bytes(len(codes))) if codes else ""
         if codes == "16s":
             return values[0]
+        if len(run) == 1 and values[0].lstrip("-").isdigit():
+            return repr(struct.pack(f">{codes}", int(values[0])))
         return f"{self.struct_function(codes, 'pack')}({', '.join(values)})"
 
     def flush(self) -> None:
@@ -161,33 +163,36 @@ class EncoderWriter(SourceWriter):
 
     def write_sized(self, kind: str, value: str, compact: bool, nullable: bool) -> None:
         is_string = kind == "string"
+        is_records = kind == "records"
+        code = "h" if is_string else "i"
         encoded = ".encode()" if is_string else ""
-        plus_one = " + 1" if compact else ""
         if nullable:
             self.line(f"s = {value}")
             self.line("if s is None:")
-            self.line(f"    n = {0 if compact else -1}")
-            self.line("    s = b''")
+            self.line(f"    w({self.packed(fixed_length(code, -1, compact))})")
             self.line("else:")
-            if is_string:
-                self.line("    s = s.encode()")
-            self.line(f"    n = len(s){plus_one}")
-        else:
+            self.indent += 1
+            value = "s"
+        if encoded or not nullable:
             self.line(f"s = {value}{encoded}")
-            self.line(f"n = len(s){plus_one}")
+        self.line(f"n = len(s){' + 1' if compact else ''}")
         writer = "write_string_length" if is_string else "write_uvarint"
-        is_records = kind == "records"
-        self.write_length("h" if is_string else "i", compact, writer, is_long=is_records)
+        self.write_length(code, compact, writer, is_long=is_records)
         if is_records:
             self.line(f"if n > {1 if compact else 0}:")
             self.line("    cuts.append(len(parts))")
             self.line("    w(s)")
         else:
             self.line("w(s)")
+        if nullable:
+            self.indent -= 1
 
     def write_array(self, kind: Any, value: str, compact: bool, nullable: bool) -> None:
         items = f"a{self.indent}"
         self.line(f"{items} = {value}")
+        if isinstance(kind, Primitive) and kind.width and kind.name != "uuid" and not nullable:
+            self.write_numbers(kind.struct_code, items, compact)
+            return
         length = f"len({items}){' + 1' if compact else ''}"
         if nullable:
             length = f"{0 if compact else -1} if {items} is None else {length}"
@@ -204,10 +209,7 @@ class EncoderWriter(SourceWriter):
         if kind.name == "uuid":
             self.line(f"w(b''.join([u.bytes for u in {items}]))")
         elif kind.width:
-            # A list of one is common: the replicas of a partition of a single broker.
-            one = self.struct_function(kind.struct_code, "pack")
-            many = f"pack(f'>{{len({items})}}{kind.struct_code}', *{items})"
-            self.line(f"w({one}({items}[0]) if len({items}) == 1 else {many})")
+            self.line(f"w(pack(f'>{{len({items})}}{kind.struct_code}', *{items}))")
         else:
             self.begin_loop(f"for s in {items}:")
             if kind.name == "string":
@@ -217,6 +219,21 @@ class EncoderWriter(SourceWriter):
             self.write_length("h" if kind.name == "string" else "i", compact, writer)
             self.line("w(s)")
             self.indent -= 1
+        self.indent -= 1
+
+    def write_numbers(self, code: str, items: str, compact: bool) -> None:
+        """Lists of one are common (the replicas of a partition of a single broker), and so are
+        empty ones: each is a single pack."""
+        self.line(f"if len({items}) == 1:")
+        only = self.packed(fixed_length("i", 1, compact), (code, f"{items}[0]"))
+        self.line(f"    w({only})")
+        self.line(f"elif not {items}:")
+        self.line(f"    w({self.packed(fixed_length('i', 0, compact))})")
+        self.line("else:")
+        self.indent += 1
+        self.line(f"n = len({items}){' + 1' if compact else ''}")
+        self.write_length("i", compact, "write_uvarint")
+        self.line(f"w(pack(f'>{{len({items})}}{code}', *{items}))")
         self.indent -= 1
 
     def write_tags_function(self, cls: type[Struct], tagged: tuple[Field, ...]) -> str:
@@ -260,3 +277,10 @@ class EncoderWriter(SourceWriter):
         self.flush()
         self.line("body = b''.join(parts)")
         self.line(f"tags.append({tag!r} + write_uvarint(len(body)) + body)")
+
+
+def fixed_length(code: str, length: int, compact: bool) -> tuple[str, str]:
+    """A length that is known beforehand, as a value of a run; -1 is that of null."""
+    if not compact:
+        return code, str(length)
+    return ("B", str(length + 1)) if length >= 0 else ("x", "")

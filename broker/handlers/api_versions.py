@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from klamm.broker.features import SUPPORTED_FEATURES
+from klamm.broker.handlers import load_routes
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.api_versions import (
     ApiVersion,
@@ -45,10 +46,7 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     image = context.broker.metadata.image
     return ApiVersionsResponse(
-        api_keys=[
-            listed(route.api_key, route.advertised_min_version, route.max_version)
-            for route in context.broker.dispatcher.routes.values()
-        ],
+        api_keys=served(),
         supported_features=[
             SupportedFeatureKey(name=name, min_version=first, max_version=last)
             for name, (first, last) in SUPPORTED_FEATURES.items()
@@ -66,14 +64,22 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
 
 
 @cache
-def listed(api_key: int, first: int, last: int) -> ApiVersion:
-    """One line of the reply. It is the same in all replies, which nobody changes."""
-    return ApiVersion(api_key=api_key, min_version=first, max_version=last)
+def served() -> list[ApiVersion]:
+    """What is listed: the same in all replies, which nobody changes."""
+    return [
+        ApiVersion(
+            api_key=route.api_key,
+            min_version=route.advertised_min_version,
+            max_version=route.max_version,
+        )
+        for route in load_routes().values()
+    ]
 
 
 def error_response(request: ApiVersionsRequest | None, code: ErrorCode) -> ApiVersionsResponse:
     """With UNSUPPORTED_VERSION the reply still says which versions of this API there are."""
     keys = []
     if code is ErrorCode.UNSUPPORTED_VERSION:
-        keys = [listed(API_KEY, *VERSIONS)]
+        first, last = VERSIONS
+        keys = [ApiVersion(api_key=API_KEY, min_version=first, max_version=last)]
     return ApiVersionsResponse(error_code=code, api_keys=keys)
