@@ -98,14 +98,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _serve(options: argparse.Namespace) -> int:
     # Imported here, so that `--help` and a wrong option answer at once.
-    import trio
+    from klamm.broker.garbage import no_collections, set_apart, short_collections
 
-    from klamm.broker.broker import Broker, BrokerHaltedError
-    from klamm.broker.commands.start_lines import announce
-    from klamm.broker.config import ConfigError, from_properties, read_file
-    from klamm.broker.descriptors import raise_limit
-    from klamm.broker.garbage import set_apart, short_collections
-    from klamm.log.errors import CorruptFileError, CorruptLogError, StorageError
+    with no_collections():
+        import trio
+
+        from klamm.broker.broker import Broker, BrokerHaltedError
+        from klamm.broker.commands.start_lines import announce
+        from klamm.broker.config import ConfigError, from_properties, read_file
+        from klamm.broker.descriptors import raise_limit
+        from klamm.log.errors import CorruptFileError, CorruptLogError, StorageError
 
     _log_to_standard_error(verbose=options.verbose)
     try:

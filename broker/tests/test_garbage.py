@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from klamm.broker import garbage
-from klamm.broker.garbage import short_collections
+from klamm.broker.garbage import no_collections, short_collections
 
 
 class Kept:
@@ -30,6 +30,26 @@ def test_a_short_collection_sets_nothing_apart(monkeypatch: pytest.MonkeyPatch) 
     with short_collections():
         gc.collect()
     assert any(each is kept for each in gc.get_objects())
+
+
+def test_what_is_imported_is_set_apart_and_never_looked_at() -> None:
+    collections = 0
+
+    def count(phase: str, info: dict[str, int]) -> None:
+        nonlocal collections
+        collections += 1
+
+    gc.callbacks.append(count)
+    try:
+        with no_collections():
+            kept = [Kept() for _ in range(10_000)]
+        seen = collections
+        assert not any(each is kept[0] for each in gc.get_objects())
+        assert gc.isenabled()
+    finally:
+        gc.callbacks.remove(count)
+        gc.unfreeze()
+    assert seen == 0
 
 
 def test_it_ends_with_the_block() -> None:
