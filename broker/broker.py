@@ -28,6 +28,7 @@ from klamm.broker.features import FINALIZED_FEATURES
 from klamm.broker.fetch_session import FetchSessionCache
 from klamm.broker.flusher import Flusher
 from klamm.broker.groups.service import Groups
+from klamm.broker.groups.steady_clock import SteadyClock
 from klamm.broker.listener import Listener, bind
 from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
 from klamm.broker.log_care import LogCare
@@ -343,10 +344,12 @@ class Broker:
 
     async def _expire_producers(self) -> None:
         interval_s = self.config.producer_id_expiration_check_interval_ms / 1000
+        # When the wall clock is set ahead, nobody has been idle for longer.
+        clock = SteadyClock(self.clock)
         while True:
             await trio.sleep(interval_s)
             for partition in list(self.partitions):
-                partition.log.producers.remove_expired(self.clock.now_ms())
+                partition.log.producers.remove_expired(clock.now_ms())
                 await trio.lowlevel.checkpoint()
 
     def remove_deleted_soon(self) -> None:

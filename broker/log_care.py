@@ -75,6 +75,8 @@ class LogCare:
 
     async def _delete_regularly(self) -> None:
         config = self._broker.config
+        # A clock that is set before the first run has jumped, too.
+        self._retention.may_run(self._broker.clock.now_ms(), _monotonic_ms())
         await trio.sleep(config.log_initial_task_delay_ms / 1000)
         while True:
             await self._run(self.delete_old_segments)
@@ -136,13 +138,15 @@ class LogCare:
 
     async def compact(self) -> None:
         """Compact one log after the other until none is due."""
-        clock = self._broker.clock
         while not self._stopped:
-            candidate = self._cleaner.choose(self._user_logs(), clock.now_ms())
+            now_ms = self._broker.clock.now_ms()
+            if not self._cleaner.may_run(now_ms, _monotonic_ms()):
+                return
+            candidate = self._cleaner.choose(self._user_logs(), now_ms)
             if candidate is None:
                 return
             log = candidate.log
-            stats = await self._look_after(log, self._cleaner.clean(candidate, clock.now_ms()))
+            stats = await self._look_after(log, self._cleaner.clean(candidate, now_ms))
             if stats is None:
                 return
             logger.info("%s-%d compacted: %s", log.topic, log.partition, stats)

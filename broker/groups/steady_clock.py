@@ -1,4 +1,4 @@
-"""The time by which offsets expire: wall time that does not jump ahead."""
+"""The time by which offsets, transactions and producers expire: wall time without jumps ahead."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ from klamm.log.cleaner.copy import CleanedSegment, CleanerStats, Copier, remove_
 from klamm.log.cleaner.key_map import KeyMap
 from klamm.log.cleaner.pace import Pace, Throttle
 from klamm.log.cleaner.plan import make_plan
+from klamm.log.clock_jumps import PAUSE_MS, ClockJumps
 from klamm.log.errors import LogError
 from klamm.log.fs import DISK_FULL, NO_DESCRIPTORS
 from klamm.log.layout import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
@@ -67,6 +68,15 @@ class Cleaner:
         self._keeper = keeper
         self._throttle = throttle
         self.config = config or CleanerConfig()
+        self._clock_jumps = ClockJumps()
+        self._paused_until_ms = 0
+
+    def may_run(self, wall_ms: int, monotonic_ms: int) -> bool:
+        """Say whether the wall clock can be believed; asked before each compaction."""
+        if self._clock_jumps.notice(wall_ms, monotonic_ms):
+            logger.warning("the wall clock has jumped to %d: compaction pauses", wall_ms)
+            self._paused_until_ms = monotonic_ms + PAUSE_MS
+        return monotonic_ms >= self._paused_until_ms
 
     def choose(self, logs: Iterable[PartitionLog], now_ms: int) -> LogToClean | None:
         """Return the log that is to be compacted next; None when none is due."""

@@ -7,6 +7,7 @@ import pytest
 
 from klamm.log.checkpoint import read_offsets
 from klamm.log.cleaner.candidates import judge
+from klamm.log.clock_jumps import PAUSE_MS
 from klamm.log.config import INT64_MAX
 from klamm.log.memory_fs import MemoryFileSystem
 from klamm.log.retention import Retention
@@ -164,3 +165,18 @@ def test_compacted_and_deleted() -> None:
     assert removed.segments == 1
     assert values(log) == [(3, b"4")]
     assert compact(manager) is not None
+
+
+def test_compaction_pauses_after_a_jump_of_the_wall_clock() -> None:
+    """Tombstones would go in a burst, and records be taken for old, because a clock was set."""
+    manager, _ = open_one(MemoryFileSystem(), CONFIG)
+    one = cleaner(manager)
+    assert one.may_run(NOW_MS, 1000)
+    assert one.may_run(NOW_MS + 15_000, 16_000)
+    # A day ahead: that is believed after a while, and when it is set right, too.
+    ahead_ms = NOW_MS + 86_400_000
+    assert not one.may_run(ahead_ms, 30_000)
+    assert not one.may_run(ahead_ms + PAUSE_MS - 1, 30_000 + PAUSE_MS - 1)
+    assert one.may_run(ahead_ms + PAUSE_MS, 30_000 + PAUSE_MS)
+    assert not one.may_run(NOW_MS + PAUSE_MS, 31_000 + PAUSE_MS)
+    assert one.may_run(NOW_MS + 2 * PAUSE_MS, 31_000 + 2 * PAUSE_MS)
