@@ -9,7 +9,7 @@ import re
 
 from klamm.broker.config.definition import ConfigType, Definition
 from klamm.broker.config.errors import ConfigError, shown
-from klamm.broker.config.validators import ConfigValue
+from klamm.broker.config.validators import ConfigValue, ListOf
 
 _INTEGER_BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
 # Java's own notation for doubles may end in a type letter.
@@ -24,6 +24,9 @@ def parse_value(definition: Definition, text: str) -> ConfigValue:
             repeats a secret.
     """
     value = _convert(definition, text.strip())
+    if isinstance(value, list) and isinstance(definition.valid, ListOf):
+        # What is named twice counts once (KIP-1161).
+        value = list(dict.fromkeys(value))
     problem = definition.valid.check(value) if definition.valid is not None else None
     if problem is not None:
         raise ConfigError(f"{definition.name}{_shown(definition, text)} {problem}")

@@ -157,6 +157,18 @@ def test_operations_on_a_list(twin: Twin, talk: Conversation, version: int) -> N
     wait_until_set(twin, TOPIC, topic, "cleanup.policy", "delete,compact")
 
 
+def test_items_that_are_named_twice(twin: Twin, talk: Conversation) -> None:
+    """Lists are stored as they come; what they name twice counts once where they have no rule."""
+    topic, replicas = twin.create_topic(), "leader.replication.throttled.replicas"
+    policy, repeated = "cleanup.policy", "delete, compact,delete"
+    talk.ask(API, 1, alter((TOPIC, topic, [(policy, SET, repeated), (replicas, SET, "0:1,0:1")])))
+    wait_until_set(twin, TOPIC, topic, replicas, "0:1,0:1")
+    talk.ask("describe_configs", 4, describe(TOPIC, topic, policy, replicas))
+    talk.ask(API, 1, alter(one(TOPIC, topic, policy, "delete", SUBTRACT)))
+    wait_until_set(twin, TOPIC, topic, policy, "compact,delete")
+    talk.ask("describe_configs", 4, describe(TOPIC, topic, policy))
+
+
 @pytest.mark.every_version(API)
 def test_a_topic_is_altered_and_described(twin: Twin, talk: Conversation, version: int) -> None:
     topic = twin.create_topic(configs={"retention.bytes": "5000000"})

@@ -108,7 +108,11 @@ def test_what_klamm_cannot_protect_it_does_not_open(protocol: str) -> None:
     ("listeners", "others", "text"),
     [
         ("CONTROLLER://:9093", {}, "listeners names only controller listeners; add one for"),
-        (f"{PLAIN},{PLAIN}", {}, "listeners names PLAINTEXT twice; give each listener its own"),
+        (
+            f"{PLAIN},PLAINTEXT://:9093",
+            {},
+            "listeners names PLAINTEXT twice; give each listener its own",
+        ),
         ("EXTRA://:9092", {}, "listener EXTRA has no protocol; add EXTRA:PLAINTEXT to listener."),
         (
             "A://:9092,B://:9092",

@@ -265,7 +265,7 @@ def test_no_text_shows_a_secret() -> None:
     config = load(None, secrets)
     assert SECRET not in repr(config)
     assert "ssl.keystore.password" in repr(config)
-    for wrong in ({"num.partitions": "0"}, {"no.such.setting": SECRET}, {"log.dirs": "/a,/a"}):
+    for wrong in ({"num.partitions": "0"}, {"no.such.setting": SECRET}, {"log.dirs": "/a,/a/"}):
         with pytest.raises(ConfigError) as error:
             load(None, {**secrets, **wrong})
         assert SECRET not in str(error.value)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klamm.broker.config.definition import ConfigType, Definition
-from klamm.broker.config.validators import ConfigValue
+from klamm.broker.config.validators import THROTTLED_REPLICAS, ConfigValue, ListOf
 from klamm.broker.config.values import parse_value, value_text
 from klamm.broker.tests.config.refusals import refusal
 
@@ -43,6 +43,15 @@ def setting(kind: ConfigType) -> Definition:
 )
 def test_accepted(kind: ConfigType, text: str, value: ConfigValue) -> None:
     assert parse_value(setting(kind), text) == value
+
+
+def test_what_a_list_names_twice_counts_once() -> None:
+    text = "delete, compact,delete"
+    policy = setting(ConfigType.LIST)._replace(valid=ListOf(("compact", "delete")))
+    assert parse_value(policy, text) == ["delete", "compact"]
+    # As in Kafka: not where a list has rules of its own.
+    replicas = setting(ConfigType.LIST)._replace(valid=THROTTLED_REPLICAS)
+    assert parse_value(replicas, "0:1,0:1") == ["0:1", "0:1"]
 
 
 @pytest.mark.parametrize(
