@@ -94,6 +94,8 @@ class FutureLog:
             now_ms=self._now_ms(),
         )
         log.on_disk_error = self.target.on_disk_error
+        gone = [e for e in source.producers.entries.values() if e.last_data_offset < first_offset]
+        log.inherit_producers(gone, self._now_ms())
         return log
 
     @property
@@ -222,7 +224,7 @@ class FutureLog:
         source = self.source
         self.log.close_files()
         log = self.target.adopt(self.directory, source, self._now_ms())
-        # Some of them may have no batch any more that tells of them.
+        # They know more than their snapshot does.
         log.producers = source.producers
         log.advance_high_watermark(source.high_watermark)
         return log

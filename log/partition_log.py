@@ -11,7 +11,7 @@ What is durable: `recovery_point` is the offset below which everything, with the
 that belong to it, was synced. It moves only in `mark_synced`, after a sync that succeeded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,6 +25,8 @@ from klamm.log.fs import DISK_FULL, NO_DESCRIPTORS
 from klamm.log.layout import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from klamm.log.loaded_log import LoadedLog
 from klamm.log.opening import OpenedRecords
+from klamm.log.producer_entry import ProducerStateEntry
+from klamm.log.producer_snapshot import decode_snapshot, encode_snapshot
 from klamm.log.producer_state import VerificationGuard
 from klamm.log.readable_log import ReadableLog
 from klamm.log.replay import apply_batch, rebuild_producers
@@ -438,6 +440,14 @@ class PartitionLog(ReadableLog):
             return self._local.batch_start(self.log_start_offset)
         except OSError as error:
             raise self._refuse_read_after(error) from error
+
+    def inherit_producers(self, entries: Collection[ProducerStateEntry], now_ms: int) -> None:
+        """Know producers from the beginning on of whom no batch will tell; the log is empty yet."""
+        if entries:
+            # A snapshot holds copies: what it is made of may go on elsewhere.
+            self.producers.load(decode_snapshot(encode_snapshot(entries)), now_ms)
+            path = self._local.snapshots.write(self.log_end_offset, self.producers)
+            self._unsynced.add_paths([path])
 
     def skip_to(self, offset: int, now_ms: int) -> None:
         """Let the next record have this offset, as in the log that this one follows."""

@@ -80,12 +80,64 @@ def test_a_log_start_in_the_middle_of_a_batch(
     assert (reopened.log_start_offset, reopened.log_end_offset) == (7, 20)
 
 
+@pytest.mark.parametrize("end", ["served", "closed", "killed"])
+@pytest.mark.parametrize("others_follow", [False, True])
+def test_a_producer_whose_batches_are_gone_stays_known(
+    fs: MemoryFileSystem,
+    directories: LogDirectories,
+    log: PartitionLog,
+    end: str,
+    others_follow: bool,
+) -> None:
+    assert run_inline(delete_records(directories, [(log, 20)])) == [20]
+    log.roll(NOW_MS)
+    run_inline(Retention(directories).delete_old_segments(log, NOW_MS))
+    assert log.size_in_bytes == 0
+    if others_follow:
+        append(log, batch(b"20", producer_id=6, producer_epoch=0, sequence=0))
+    moved = move(directories, log)
+    if end != "served":
+        if others_follow:
+            append(moved, batch(b"last"))
+        moved.flush()
+        home = by_root(directories, SECOND).directory_id
+        if end == "closed":
+            directories.close()
+        moved = open_log(open_two(fs.after_kill()), CONFIG, assigned=home)
+    again = batch(b"18", b"19", producer_id=5, producer_epoch=0, sequence=18)
+    assert moved.append(again, leader_epoch=0, now_ms=NOW_MS).duplicate
+
+
 def test_records_that_are_deleted_meanwhile(directories: LogDirectories, log: PartitionLog) -> None:
     future = begin_move(directories, log)
     run_inline(future.catch_up())
     run_inline(delete_records(directories, [(log, 13)]))
     moved = run_inline(future.finish())
     assert (moved.log_start_offset, moved.log_end_offset) == (13, 20)
+
+
+def test_records_that_are_deleted_during_the_last_steps() -> None:
+    """Whatever the step, they do not come back with the copy."""
+    for moment in range(10):
+        directories = open_two(MemoryFileSystem())
+        log = open_log(directories, CONFIG, assigned=by_root(directories, FIRST).directory_id)
+        append(log, batch(b"0", b"1"))
+        append(log, batch(b"2", b"3"))
+        log.advance_high_watermark(4)
+        future = begin_move(directories, log)
+        run_inline(future.catch_up())
+        steps = future.finish()
+        for _ in range(moment):
+            try:
+                step = next(steps)
+            except StopIteration:
+                return
+            if step is not None:
+                step()
+        assert run_inline(delete_records(directories, [(log, 3)])) == [3]
+        moved = run_inline(steps)
+        assert (moved.log_start_offset, values_of(moved)) == (3, [b"3"])
+    raise AssertionError("more steps than that")
 
 
 def test_an_end_that_was_compacted_away(directories: LogDirectories, log: PartitionLog) -> None:
