@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from klamm.log.cleaner.pace import Pace
 from klamm.log.config import INT64_MAX
 from klamm.log.errors import LogError
 from klamm.log.memory_fs import MemoryFileSystem
@@ -191,17 +192,35 @@ def test_the_indexes_of_what_was_written_are_right() -> None:
 
 def test_files_of_the_originals_wait_for_their_removal() -> None:
     fs = MemoryFileSystem()
-    manager, log = open_one(fs, CONFIG)
+    manager, log = open_one(fs, replace(CONFIG, file_delete_delay_ms=5000))
+    deletions = manager.environment.deletions
     for index in range(20):
         write(log, (b"k", b"%d" % index))
     settle(log)
     read = log.read(0, 10_000)
     compact(manager)
     assert b"k" in read.slice.read()
+    assert deletions.due(0) is None
+    assert deletions.due(4999) is None
     assert [name for name in fs.files() if name.endswith(".deleted")]
     assert not [name for name in fs.files() if name.endswith((".cleaned", ".swap"))]
-    manager.environment.deletions.all()()
+    remove = deletions.due(5000)
+    assert remove is not None
+    remove()
     assert not [name for name in fs.files() if name.endswith(".deleted")]
+
+
+def test_all_that_is_read_and_written_counts_for_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[int] = []
+    monkeypatch.setattr(Pace, "moved", lambda self, byte_count: moved.append(byte_count))
+    manager, log = open_one(MemoryFileSystem(), CONFIG)
+    for index in range(20):
+        write(log, (b"k%d" % (index % 15), b"%d" % index))
+    settle(log)
+    stats = compact(manager)
+    assert stats is not None
+    assert stats.bytes_written > 0
+    assert sum(moved) == stats.map_bytes_read + stats.bytes_read + stats.bytes_written
 
 
 def test_a_map_that_is_too_small_takes_several_rounds() -> None:

@@ -102,6 +102,35 @@ def test_old_records_are_compacted_however_few_they_are() -> None:
     assert compact(manager, 2**62) is None
 
 
+def test_the_youngest_record_of_a_segment_holds_it_back() -> None:
+    config = replace(CONFIG, min_compaction_lag_ms=5000)
+    manager, log = open_one(MemoryFileSystem(), config)
+    write(log, (b"k", b"1"), timestamp=NOW_MS - 10_000)
+    write(log, (b"k", b"2"), timestamp=NOW_MS)
+    log.roll(NOW_MS)
+    settle(log)
+    assert compact(manager, NOW_MS + 4999) is None
+    assert compact(manager, NOW_MS + 5000) is not None
+
+
+def test_the_oldest_record_of_a_segment_makes_it_due() -> None:
+    config = replace(CONFIG, min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=5000)
+    manager, log = open_one(MemoryFileSystem(), config)
+    write(log, (b"k", b"1"), timestamp=NOW_MS)
+    write(log, (b"k", b"2"), timestamp=NOW_MS + 4000)
+    settle(log)
+    assert compact(manager, NOW_MS + 5001) is not None
+
+
+@pytest.mark.parametrize("timestamp", [-1, 0])
+def test_records_without_a_time_are_not_too_old(timestamp: int) -> None:
+    config = replace(CONFIG, min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=5000)
+    manager, log = open_one(MemoryFileSystem(), config)
+    write(log, (b"k", b"1"), timestamp=timestamp)
+    settle(log)
+    assert compact(manager, NOW_MS) is None
+
+
 def test_what_a_crash_could_lose_supersedes_nothing() -> None:
     manager, log = open_one(MemoryFileSystem(), CONFIG)
     write(log, (b"k", b"1"))

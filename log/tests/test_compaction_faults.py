@@ -205,9 +205,13 @@ def test_leftovers_of_an_earlier_compaction_are_removed_first() -> None:
     for name in ("3.log.cleaned", "3.index.cleaned", "0.log.swap"):
         base, _, rest = name.partition(".")
         fs.open(f"{DIRECTORY}/{int(base):020d}.{rest}", create=True)
+    begun = len(fs.history)
     assert compact(manager) is not None
     assert values(log) == [(8, b"8")]
     assert not [name for name in fs.files() if name.endswith((".cleaned", ".swap"))]
+    # A crash in between must not leave a `.swap` alone, which a start would take for finished.
+    removed = [path.rpartition(".")[2] for what, path in fs.history[begun:] if what == "remove"]
+    assert removed[:3] == ["swap", "cleaned", "cleaned"]
 
 
 def test_a_recreated_topic_is_not_touched_by_the_compaction_of_the_deleted_one() -> None:

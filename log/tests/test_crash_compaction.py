@@ -6,7 +6,10 @@ copy of everything. Recovering twice is recovering once, and the next compaction
 end.
 """
 
+from collections.abc import Callable
 from functools import cache
+
+import pytest
 
 from klamm.log.config import LogConfig
 from klamm.log.manager import LogManager
@@ -169,7 +172,7 @@ def test_the_next_compaction_comes_to_the_same_end() -> None:
     manager, log = open_one(whole, CONFIG)
     compact(manager)
     expected = records_of(log)
-    for stopped in list(crashed_disks(fs, CONFIG, once))[::4]:
+    for stopped in crashed_disks(fs, CONFIG, once):
         manager, log = open_one(stopped.after_crash(), CONFIG)
         log.advance_high_watermark(log.log_end_offset)
         log.flush()
@@ -216,10 +219,13 @@ def test_a_log_that_is_not_compacted_any_more_takes_no_gap_for_damage() -> None:
     assert log.log_end_offset == 20
 
 
-def test_the_offline_checker_finds_nothing_after_a_recovery() -> None:
+@pytest.mark.parametrize("act", [once, twice_in_rounds])
+def test_the_offline_checker_finds_nothing_after_a_recovery(
+    act: Callable[[LogManager, PartitionLog], None],
+) -> None:
     fs, _ = prepared()
-    for stopped in list(crashed_disks(fs, CONFIG, once))[::5]:
-        found = stopped.after_crash()
+    for number, stopped in enumerate(crashed_disks(fs, CONFIG, act)):
+        found = stopped.after_kill() if number % 2 else stopped.after_crash()
         manager, log = open_one(found, CONFIG)
         log.advance_high_watermark(log.log_end_offset)
         manager.close()

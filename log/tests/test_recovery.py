@@ -95,9 +95,12 @@ def test_stage_2_some_of_the_output_renamed() -> None:
 def test_stage_3_all_of_the_output_renamed() -> None:
     fs = log_of_three_segments()
     put(fs, path(0, ".log.swap"), COMPACT)
+    # The output has none: no reader must look for a transaction that is gone.
+    put(fs, path(0, ".txnindex"), b"")
     _, log = open_one(fs, COMPACTED)
     assert values_of(log) == COMPACTED_VALUES
     assert log.segments.base_offsets == [0, 4]
+    assert path(0, ".txnindex") not in fs.files()
 
 
 def test_stage_4_originals_renamed_for_deletion() -> None:
