@@ -10,6 +10,7 @@ from klamm.broker.config import load, tables
 from klamm.broker.metadata.config_values import Change, Operation, new_value, split_list
 from klamm.broker.metadata.configs import (
     BROKER_CONFIGS_MAX,
+    VALUE_LENGTH_MAX,
     Alteration,
     ConfigPlan,
     with_stored,
@@ -253,3 +254,13 @@ def test_configs_of_many_resources_come_into_force_one_resource_at_a_step() -> N
         assert store.image.resource_configs(GROUP, f"{number}") == {"a": "1", "b": "1"}
         assert store.image.resource_configs(GROUP, f"{number + 1}") == {}
     assert number == 98
+
+
+@pytest.mark.parametrize("name", ["", "1"])
+def test_a_setting_of_a_broker_is_no_longer_than_a_record_can_hold(name: str) -> None:
+    plan = new_plan()
+    assert decide(plan, setting(BROKER, name, no_such_setting="x" * VALUE_LENGTH_MAX)) == [None]
+    assert len(plan.records) == 1
+    too_long = setting(BROKER, name, no_such_setting="x" * (VALUE_LENGTH_MAX + 1))
+    assert decide(plan, too_long) == [ErrorCode.INVALID_CONFIG]
+    assert len(plan.records) == 1

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import time
 from pathlib import Path
 
 import pytest
+import trio
 
 from klamm.broker.testing import RunningBroker, running_broker
+from klamm.broker.tests.alterations import BROKER, alter
 from klamm.broker.tests.raw_client import RawClient, create_topic, fetch_from, produce_to
 from klamm.broker.tests.waiting import until
+from klamm.log.memory_fs import MemoryFileSystem
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -28,6 +33,9 @@ EAGER = {
     # The map must be small enough to be made often, and large enough for a few keys.
     "log.cleaner.dedupe.buffer.size": "1048576",
 }
+
+# Only when a test wants it.
+SELDOM = {"log.initial.task.delay.ms": "3600000"}
 
 
 def keyed(key: bytes, value: bytes) -> bytes:
@@ -77,8 +85,9 @@ def test_retention_by_size_moves_the_start_and_removes_the_files() -> None:
         create_topic(client, "topic", configs=configs)
         for _ in range(20):
             assert produce_to(client, "topic", keyed(b"key", b"x" * 400)).error_code == 0
-        until(lambda: earliest(client, "topic") >= 12)
-        start = earliest(client, "topic")
+        # Of ten segments three stay: without the oldest of them it would be less than 2000 bytes.
+        start = 14
+        until(lambda: earliest(client, "topic") >= start)
         below = fetch_from(client, "topic", start - 1)
         assert below.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         assert fetch_from(client, "topic", start).error_code == ErrorCode.NONE
@@ -86,7 +95,7 @@ def test_retention_by_size_moves_the_start_and_removes_the_files() -> None:
         broker.kill()
         broker.start()
         with RawClient(broker) as again:
-            assert earliest(again, "topic") >= start
+            assert earliest(again, "topic") == start
 
 
 def test_without_a_bound_nothing_goes() -> None:
@@ -133,3 +142,63 @@ def test_compaction_can_be_turned_off(enabled: str) -> None:
             until(lambda: len(readable_offsets(client, "topic", 20)) < 20)
         else:
             assert len(readable_offsets(client, "topic", 20)) == 20
+
+
+def test_a_stop_does_not_wait_for_a_slow_compaction() -> None:
+    with running_broker(properties=EAGER) as broker, RawClient(broker) as client:
+        slow = {"log.cleaner.io.max.bytes.per.second": "100"}
+        assert alter(client, BROKER, "", slow) == ErrorCode.NONE
+        configs = {**SEGMENT, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+        create_topic(client, "topic", configs=configs)
+        for _ in range(10):
+            produce_to(client, "topic", keyed(b"key", b"x" * 400))
+        (partition,) = broker.broker.partitions
+        until(lambda: partition.log.cleaning is not None)
+        began_at = time.monotonic()
+        broker.stop()
+        # At that rate it would take most of a minute.
+        assert time.monotonic() - began_at < 10
+        assert (broker.data_dir / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize(
+    ("refused", "number"),
+    [("/first-0/00000000000000000000.log.deleted", errno.EIO), ("log-start-offset", errno.ENOSPC)],
+)
+def test_what_one_log_meets_is_nothing_to_the_others(refused: str, number: int) -> None:
+    fs = MemoryFileSystem()
+    with running_broker(properties=SELDOM, fs=fs) as broker, RawClient(broker) as client:
+        fill_two(client)
+        fs.refuse = lambda operation, path: number if refused in path else None
+        run_retention(broker)
+        fs.refuse = None
+        assert earliest(client, "second") == 10
+        # A full disk passes, and takes nothing offline.
+        answer = produce_to(client, "first").error_code
+        assert answer == (ErrorCode.KAFKA_STORAGE_ERROR if number == errno.EIO else ErrorCode.NONE)
+
+
+def test_a_full_directory_is_not_offline() -> None:
+    fs = MemoryFileSystem()
+    properties = {**SELDOM, "log.dirs": "/first,/second"}
+    with running_broker(properties=properties, fs=fs) as broker, RawClient(broker) as client:
+        fill_two(client)
+        (spare,) = (each.log for each in broker.broker.partitions if each.log.root == "/second")
+        fs.refuse = lambda operation, path: (
+            errno.ENOSPC if path.startswith("/second/log-start-offset") else None
+        )
+        run_retention(broker)
+        fs.refuse = None
+        assert produce_to(client, spare.topic).error_code == ErrorCode.NONE
+
+
+def fill_two(client: RawClient) -> None:
+    for topic in ("first", "second"):
+        create_topic(client, topic, configs={**SEGMENT, "retention.bytes": "0"})
+        for _ in range(10):
+            assert produce_to(client, topic, keyed(b"key", b"x" * 400)).error_code == 0
+
+
+def run_retention(broker: RunningBroker) -> None:
+    assert broker._token is not None
+    trio.from_thread.run(broker.broker.log_care.delete_old_segments, trio_token=broker._token)
