@@ -55,6 +55,8 @@ class LogCare:
         self._stopped = False
 
     def start(self) -> None:
+        # A clock that is set before the first run has jumped, too.
+        self._retention.may_run(self._broker.clock.now_ms(), _monotonic_ms())
         self._nursery.start_soon(self._delete_regularly)
         self._nursery.start_soon(self._remove_regularly)
         if self._broker.config.log_cleaner_enable:
@@ -75,8 +77,6 @@ class LogCare:
 
     async def _delete_regularly(self) -> None:
         config = self._broker.config
-        # A clock that is set before the first run has jumped, too.
-        self._retention.may_run(self._broker.clock.now_ms(), _monotonic_ms())
         await trio.sleep(config.log_initial_task_delay_ms / 1000)
         while True:
             await self._run(self.delete_old_segments)
