@@ -28,7 +28,6 @@ from klamm.broker.features import FINALIZED_FEATURES
 from klamm.broker.fetch_session import FetchSessionCache
 from klamm.broker.flusher import Flusher
 from klamm.broker.groups.service import Groups
-from klamm.broker.groups.steady_clock import SteadyClock
 from klamm.broker.listener import Listener, bind
 from klamm.broker.loading import METADATA_LOG_CONFIG, METADATA_TOPIC_ID, open_partitions
 from klamm.broker.log_care import LogCare
@@ -41,6 +40,7 @@ from klamm.broker.partitions import Partitions
 from klamm.broker.producer_ids import ProducerIds
 from klamm.broker.reactor import Reactor
 from klamm.broker.reserve import Reserve
+from klamm.broker.steady_clock import SteadyClock
 from klamm.broker.steps import StepRunner
 from klamm.broker.timers import Timers
 from klamm.broker.transactions.service import Transactions

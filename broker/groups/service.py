@@ -14,10 +14,10 @@ from klamm.broker.groups.offsets_topic import OFFSETS_TOPIC
 from klamm.broker.groups.outbox import Outbox
 from klamm.broker.groups.settings import group_configs, group_settings
 from klamm.broker.groups.shard import GroupShard
-from klamm.broker.groups.steady_clock import SteadyClock
 from klamm.broker.groups.topics import MetadataTopics
 from klamm.broker.partition import Partition
 from klamm.broker.replies import Pending
+from klamm.broker.steady_clock import SteadyClock
 from klamm.broker.steps import Stepwise
 from klamm.coordinator.group_coordinator import GroupCoordinator
 from klamm.coordinator.ports import TransactionMarker

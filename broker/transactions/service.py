@@ -15,9 +15,9 @@ import trio
 from klamm.broker.coordinator_service import CoordinatorService
 from klamm.broker.coordinator_shard import when_durable
 from klamm.broker.features import TRANSACTION_VERSION
-from klamm.broker.groups.steady_clock import SteadyClock
 from klamm.broker.partition import Partition
 from klamm.broker.replies import Pending
+from klamm.broker.steady_clock import SteadyClock
 from klamm.broker.transactions.shard import TransactionShard
 from klamm.broker.transactions.state_topic import TRANSACTION_STATE_TOPIC
 from klamm.broker.transactions.writes import TransactionalWrite, WriteStart

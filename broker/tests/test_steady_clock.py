@@ -6,7 +6,7 @@ import trio
 from trio.testing import MockClock
 
 from klamm.broker.clock import Clock
-from klamm.broker.groups.steady_clock import SteadyClock
+from klamm.broker.steady_clock import SteadyClock
 
 START_MS = 1_700_000_000_000
 DAY_MS = 24 * 3_600_000
