@@ -17,9 +17,12 @@ from compat_tests.twin.topics import Twin
 STATES = [
     *("Stable", "stable", "STABLE", "Empty", "Dead", "PreparingRebalance", "preparingrebalance"),
     *("CompletingRebalance", "Assigning", "Reconciling", "assigning", "NotReady", "Unknown"),
-    *("", " ", "never heard of"),
+    *("", " ", " stable ", "never heard of"),
 ]
-TYPES = ["classic", "Classic", "CONSUMER", "consumer", "share", "streams", "unknown", "", "bogus"]
+TYPES = [
+    *("classic", "Classic", " classic ", "CONSUMER", "consumer", "share", "streams", "unknown"),
+    *("", "bogus"),
+]
 
 
 @pytest.fixture(scope="module")
