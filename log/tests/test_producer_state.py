@@ -145,6 +145,13 @@ def test_a_new_epoch_starts_at_zero_and_fences_the_old_one() -> None:
     assert partition.refuses(header(0)) == E.INVALID_PRODUCER_EPOCH
 
 
+def test_the_batches_of_an_old_epoch_are_no_duplicates_of_the_new_one() -> None:
+    partition = Partition()
+    assert [partition.append(header(sequence)) for sequence in range(3)] == [0, 1, 2]
+    assert [partition.append(header(sequence, epoch=1)) for sequence in range(3)] == [3, 4, 5]
+    assert [partition.append(header(sequence, epoch=1)) for sequence in range(3)] == [3, 4, 5]
+
+
 def test_a_coordinator_writes_without_sequences() -> None:
     partition = Partition()
     for _ in range(2):

@@ -32,6 +32,17 @@ from klamm.broker.tests.raw_client import RawClient, create_topic
 from klamm.broker.tests.watched_fs import WatchedFileSystem
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.api_versions import ApiVersionsRequest
+from klamm.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from klamm.wire.messages.delete_groups import DeleteGroupsRequest
+from klamm.wire.messages.describe_groups import DescribeGroupsRequest
+from klamm.wire.messages.list_groups import ListGroupsRequest
+from klamm.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from klamm.wire.messages.offset_fetch import OffsetFetchRequest
+from klamm.wire.schema import Message
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -85,6 +96,39 @@ def test_nobody_reads_what_a_crash_could_take_back(
         gate.let_through(10)
         _, response = reader.receive()
         assert response.groups[0].topics[0].partitions[0].committed_offset == 5
+
+
+def delete_offsets_request(group_id: str) -> OffsetDeleteRequest:
+    partition = OffsetDeleteRequestPartition(partition_index=0)
+    topic = OffsetDeleteRequestTopic(name="t", partitions=[partition])
+    return OffsetDeleteRequest(group_id=group_id, topics=[topic])
+
+
+@pytest.mark.parametrize(
+    ("request_", "version"),
+    [
+        (OffsetFetchRequest(group_id="g", topics=None), 7),
+        (fetch_request("other", "g"), FETCH_VERSION),
+        (ListGroupsRequest(), 5),
+        (DescribeGroupsRequest(groups=["g"]), 6),
+        (ConsumerGroupDescribeRequest(group_ids=["g"]), 1),
+        (delete_offsets_request("g"), 0),
+        (DeleteGroupsRequest(groups_names=["g"]), 2),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Message) else f"v{value}",
+)
+def test_every_reply_waits_for_what_it_rests_on(
+    broker: RunningBroker, fs: WatchedFileSystem, request_: Message, version: int
+) -> None:
+    """Nothing is on disk of the group when others ask about it, or remove it."""
+    gate = fs.hold_syncs_of(OFFSETS_TOPIC)
+    with RawClient(broker) as writer, RawClient(broker) as reader:
+        writer.send(commit_request("g", {"t": {0: 5}}), version=COMMIT_VERSION)
+        gate.wait_for_arrival()
+        reader.send(request_, version=version)
+        assert is_silent(reader)
+        gate.let_through(10)
+        reader.receive()
 
 
 def test_many_commits_share_a_sync(broker: RunningBroker, fs: WatchedFileSystem) -> None:
