@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
+import signal
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import SparkSession
 
@@ -18,6 +22,9 @@ LOCAL_CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
+    # Of a batch in Python that is stopped half way, Spark searches the trace by a pattern that goes
+    # a call deeper with each character.
+    "spark.driver.extraJavaOptions": "-Xss16m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
@@ -56,9 +63,35 @@ def spark_session(
         builder = builder.master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
+    # What fails here is raised. Ctrl-C would be told of by a trace, too.
+    logging.disable()
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    logging.disable(logging.NOTSET)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, functools.partial(_interrupt, spark))
     return spark
+
+
+def _interrupt(spark: SparkSession, *_: object) -> None:
+    """What Ctrl-C does. PySpark's own handler asks Spark on a connection that is waiting for an
+    answer, which fails."""
+    cut_short(spark, spark.sparkContext.cancelAllJobs)
+    raise KeyboardInterrupt
+
+
+def cut_short(spark: SparkSession, stop: Callable[[], None]) -> None:
+    """Stop work without a word: it fails in many places, and each would print a trace.
+
+    In another thread, which has a connection to Spark of its own.
+    """
+    logging.disable()
+
+    def quietly() -> None:
+        spark.sparkContext.setLogLevel("OFF")
+        stop()
+
+    threading.Thread(target=quietly).start()
 
 
 def defaults(master: str) -> dict[str, str]:

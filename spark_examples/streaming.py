@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_examples.lag import follow
+from spark_examples.session import cut_short
 from spark_examples.topics import partition_count
 
 # As the checks read. Spark's own default takes records of aborted transactions for data.
@@ -49,10 +50,11 @@ def run_query(spark: SparkSession, writer: DataStreamWriter, args: argparse.Name
     )
     if args.group:
         follow(spark, args.bootstrap, args.group, args.checkpoint)
-    wait(writer.option("checkpointLocation", str(args.checkpoint)).trigger(**trigger).start())
+    located = writer.option("checkpointLocation", str(args.checkpoint))
+    wait(spark, located.trigger(**trigger).start())
 
 
-def wait(query: StreamingQuery) -> None:
+def wait(spark: SparkSession, query: StreamingQuery) -> None:
     """Wait for the end of a query, which Ctrl-C brings about.
 
     Raises:
@@ -65,8 +67,7 @@ def wait(query: StreamingQuery) -> None:
 
     def stop(*_: object) -> None:
         interrupted.set()
-        # In another thread, because this one's connection to Spark is waiting for an answer.
-        threading.Thread(target=query.stop).start()
+        cut_short(spark, query.stop)
 
     before = signal.signal(signal.SIGINT, stop)
     try:

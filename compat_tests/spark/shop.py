@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from spark_examples import archive, changelog, enrich, generate, lag, replay, revenue
-from spark_examples.checkpoint import committed_batch
 from spark_examples.command_line import BOOTSTRAP, Program
 
 # Seven hours of the shop. A batch of enrich spans about one of them, and leaves in any order; the
@@ -30,15 +29,6 @@ class Shop:
 
     def run_fails(self, program: Program, *more: str) -> None:
         assert program.main([*self.arguments(program), *more]) == 1
-
-    def run_again_as_if_killed(self, program: Program) -> None:
-        """From the files that a kill leaves when the last batch is written and not yet known."""
-        commits = self.folder / program.name / "commits"
-        last = committed_batch(commits.parent)
-        for name in (f"{last}", f".{last}.crc"):
-            (commits / name).unlink(missing_ok=True)
-        assert committed_batch(commits.parent) == (last or 0) - 1
-        self.run(program)
 
     def check(self, program: Program, *more: str) -> None:
         assert program.main([*self.arguments(program), *more, "--check"]) == 0

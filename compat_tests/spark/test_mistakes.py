@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -16,8 +17,10 @@ from compat_tests.clients.librdkafka import ConfluentKafka
 from compat_tests.clients.model import Record
 from compat_tests.spark.connector import wait_until
 from compat_tests.spark.shop import ARCHIVE, CHANGELOG, ENRICH, GENERATE, Shop
+from compat_tests.spark.victim import run_and_interrupt
 from spark_examples.checkpoint import committed_batch
 from spark_examples.command_line import INTERRUPTED, in_one_line
+from spark_examples.topics import end_offsets
 
 
 @pytest.fixture
@@ -85,3 +88,34 @@ def test_ctrl_c(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     pressing.join()
     assert capsys.readouterr().err == "archive: interrupted\n"
     shop.run_and_check(ARCHIVE)
+
+
+def test_ctrl_c_in_a_job(shop: Shop) -> None:
+    """What PySpark and the JVM would say of work that is cut short is not heard."""
+    create_topic(shop.bootstrap, shop.topic("orders"))
+    endless = [*shop.arguments(GENERATE), "--blocks", "1000000"]
+
+    def at_work() -> bool:
+        return bool(end_offsets(shop.bootstrap, shop.topic("orders"))[0])
+
+    assert_quiet("generate", run_and_interrupt("generate", endless, at_work))
+
+
+def test_ctrl_c_in_a_batch(shop: Shop) -> None:
+    """Where the JVM runs Python, whose exception comes back with long traces of both."""
+    shop.run(GENERATE)
+    checkpoint = shop.folder / "changelog"
+    for_ever = ("--processingTime", "100 milliseconds", "--maxOffsetsPerTrigger", "10")
+
+    def at_work() -> bool:
+        planned = sum(1 for path in checkpoint.glob("offsets/*") if path.name.isdigit())
+        return planned > 1 + (committed_batch(checkpoint) or planned)
+
+    arguments = [*shop.arguments(CHANGELOG), *for_ever]
+    assert_quiet("changelog", run_and_interrupt("changelog", arguments, at_work))
+
+
+def assert_quiet(name: str, printed: str) -> None:
+    *before, last = printed.splitlines()
+    assert last == f"{name}: interrupted"
+    assert not [line for line in before if re.search(r"^\s+at |ERROR|Traceback|Exception", line)]

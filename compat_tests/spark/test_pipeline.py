@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from compat_tests.apache_kafka import tool
-from compat_tests.clients.fixtures import Broker, OwnBroker, unique_names
+from compat_tests.clients.fixtures import Broker, OwnBroker, create_topic, unique_names
 from compat_tests.clients.librdkafka import ConfluentKafka
 from compat_tests.clients.model import Record
 from compat_tests.spark.shop import (
@@ -31,6 +31,7 @@ from compat_tests.spark.shop import (
 from compat_tests.spark.victim import run_and_die, run_and_kill
 from spark_examples import changelog, lag, pipeline, revenue
 from spark_examples.checkpoint import committed_batch, committed_offsets
+from spark_examples.topics import end_offsets
 
 CLEAN_UP = "spark.sql.streaming.noDataMicroBatches.enabled"
 
@@ -133,12 +134,31 @@ def test_changelog_of_a_query_that_is_killed_at_any_batch(
 
 
 def test_enrich(enriched_shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
-    """Spark's sink writes a batch that was killed again: the readers of the stages below see it."""
     enriched_shop.check(ENRICH)
     assert ", 0 of them twice" in capsys.readouterr().out
-    enriched_shop.run_again_as_if_killed(ENRICH)
-    enriched_shop.check(ENRICH)
+
+
+def test_enrich_of_a_query_that_is_killed(
+    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the middle of a batch, of which some is in the topic: it is written there again."""
+    other = Shop(shop.bootstrap, f"{shop.prefix}-killed", tmp_path)
+    other.run(GENERATE, "--blocks", "20")
+    other.run(CHANGELOG)
+    target = other.topic("enriched")
+    create_topic(other.bootstrap, target, 2)
+    written: dict[int | None, int] = {}
+
+    def half_a_batch() -> bool:
+        done = committed_batch(tmp_path / "enrich")
+        count = sum(end_offsets(other.bootstrap, target).values())
+        return count > written.setdefault(done, count)
+
+    run_and_kill("enrich", other.arguments(ENRICH), half_a_batch)
+    done = committed_batch(tmp_path / "enrich")
+    other.run_and_check(ENRICH)
     assert ", 0 of them twice" not in capsys.readouterr().out
+    assert (committed_batch(tmp_path / "enrich") or 0) > (done or 0)
 
 
 def test_lag(enriched_shop: Shop) -> None:
@@ -187,9 +207,13 @@ def test_revenue(selling_shop: Shop) -> None:
 
 
 def test_replay(selling_shop: Shop) -> None:
-    selling_shop.run_and_check(REPLAY)
-    selling_shop.run_again_as_if_killed(REPLAY)
-    selling_shop.check(REPLAY)
+    """Killed between sink and checkpoint; readers see the old output until the new is level."""
+    limited = ("--maxOffsetsPerTrigger", "300")
+    run_and_die("replay", "write_parquet", 2, [*selling_shop.arguments(REPLAY), *limited])
+    assert committed_batch(Path(selling_shop.path("replay"))) == 0
+    assert Path(selling_shop.path("current")).resolve().name == "by-hour"
+    selling_shop.check_fails(REPLAY)
+    selling_shop.run_and_check(REPLAY, *limited)
     assert Path(selling_shop.path("current")).resolve().name == "by-city"
     files = Path(selling_shop.path("by-city")).glob("batch=*/*.parquet")
     largest = max(files, key=lambda file: file.stat().st_size)

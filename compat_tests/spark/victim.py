@@ -13,12 +13,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compat_tests.spark.connector import SMALL_QUERIES
+from spark_examples.command_line import INTERRUPTED
 
 VICTIM_TIMEOUT_S = 280
+END_TIMEOUT_S = 60
 
 
 def main(stage: str, function: str, call: str, *argv: str) -> None:
@@ -52,24 +54,65 @@ def run_and_die(stage: str, function: str, call: int, argv: Sequence[str]) -> No
 def run_and_kill(stage: str, argv: Sequence[str], moment: Callable[[], bool]) -> None:
     """Start a program, and kill it when the moment has come."""
     process = start(f"spark_examples.{stage}", *argv)
-    deadline = time.monotonic() + VICTIM_TIMEOUT_S
-    come = False
     try:
-        while not come and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.005)
-            come = moment()
+        come = wait_for(process, moment)
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        printed, _ = process.communicate()
+        printed = end(process, signal.SIGKILL)
     assert come, printed
     assert process.returncode == -signal.SIGKILL, printed
 
 
-def start(module: str, *argv: str) -> subprocess.Popen[str]:
-    conf = [f"--conf={key}={value}" for key, value in SMALL_QUERIES.items()]
+def run_and_interrupt(stage: str, argv: Sequence[str], moment: Callable[[], bool]) -> str:
+    """Press Ctrl-C when the moment has come; what the program has printed.
+
+    It has its own settings: of a JVM of the tests' it would not be known how loud it is.
+    """
+    process = start(f"spark_examples.{stage}", *argv, conf={})
+    try:
+        come = wait_for(process, moment)
+    except BaseException:
+        end(process, signal.SIGKILL)
+        raise
+    # Of a process that stands still any thread may get the next signal; Python wants the main one.
+    if come:
+        os.killpg(process.pid, signal.SIGCONT)
+    printed = end(process, signal.SIGINT if come else signal.SIGKILL)
+    assert come, printed
+    assert process.returncode == INTERRUPTED, printed
+    return printed
+
+
+def wait_for(process: subprocess.Popen[str], moment: Callable[[], bool]) -> bool:
+    """Whether the moment has come; the program stands still then."""
+    deadline = time.monotonic() + VICTIM_TIMEOUT_S
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+        if moment():
+            os.killpg(process.pid, signal.SIGSTOP)
+            # It may have gone on between the look and the stop.
+            if moment():
+                return True
+            os.killpg(process.pid, signal.SIGCONT)
+    return False
+
+
+def end(process: subprocess.Popen[str], how: signal.Signals) -> str:
+    """Send a signal to the program and its JVM; what it has printed."""
+    if process.poll() is None:
+        os.killpg(process.pid, how)
+    try:
+        return process.communicate(timeout=END_TIMEOUT_S)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()[0]
+
+
+def start(
+    module: str, *argv: str, conf: Mapping[str, str] = SMALL_QUERIES
+) -> subprocess.Popen[str]:
+    settings = [f"--conf={key}={value}" for key, value in conf.items()]
     return subprocess.Popen(
-        [sys.executable, "-m", module, *argv, *conf],
+        [sys.executable, "-m", module, *argv, *settings],
         start_new_session=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
