@@ -41,6 +41,14 @@ def test_every_column_is_written(kafka: Connector, make_topic: MakeTopic, write:
     assert (second.content, third.content) == ((None, b"", ()), (b"deleted", None, ()))
 
 
+def test_the_option_wins_over_the_column(
+    kafka: Connector, make_topic: MakeTopic, write: Write
+) -> None:
+    named, chosen = make_topic(), make_topic()
+    write(kafka.spark.createDataFrame([(named, "x")], "topic string, value string"), topic=chosen)
+    assert [row.topic for row in kafka.read(subscribe=f"{named},{chosen}")] == [chosen]
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_codec_is_written(
     kafka: Connector, make_topic: MakeTopic, write: Write, codec: str
