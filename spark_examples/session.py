@@ -76,14 +76,15 @@ def spark_session(
 def _interrupt(spark: SparkSession, *_: object) -> None:
     """What Ctrl-C does. PySpark's own handler asks Spark on a connection that is waiting for an
     answer, which fails."""
-    cut_short(spark, spark.sparkContext.cancelAllJobs)
+    # What comes next is the end of the program, and of its connections.
+    cut_short(spark, spark.sparkContext.cancelAllJobs).join()
     raise KeyboardInterrupt
 
 
-def cut_short(spark: SparkSession, stop: Callable[[], None]) -> None:
+def cut_short(spark: SparkSession, stop: Callable[[], None]) -> threading.Thread:
     """Stop work without a word: it fails in many places, and each would print a trace.
 
-    In another thread, which has a connection to Spark of its own.
+    In another thread, which has a connection to Spark of its own; it has to end before the program.
     """
     logging.disable()
 
@@ -91,7 +92,9 @@ def cut_short(spark: SparkSession, stop: Callable[[], None]) -> None:
         spark.sparkContext.setLogLevel("OFF")
         stop()
 
-    threading.Thread(target=quietly).start()
+    thread = threading.Thread(target=quietly)
+    thread.start()
+    return thread
 
 
 def defaults(master: str) -> dict[str, str]:

@@ -63,20 +63,21 @@ def wait(spark: SparkSession, query: StreamingQuery) -> None:
     if threading.current_thread() is not threading.main_thread():
         query.awaitTermination()
         return
-    interrupted = threading.Event()
+    stopping: list[threading.Thread] = []
 
     def stop(*_: object) -> None:
-        interrupted.set()
-        cut_short(spark, query.stop)
+        stopping.append(cut_short(spark, query.stop))
 
     before = signal.signal(signal.SIGINT, stop)
     try:
         query.awaitTermination()
     except StreamingQueryException:
         # A batch that is stopped half way may take that for an error.
-        if not interrupted.is_set():
+        if not stopping:
             raise
     finally:
         signal.signal(signal.SIGINT, before)
-    if interrupted.is_set():
+    for thread in stopping:
+        thread.join()
+    if stopping:
         raise KeyboardInterrupt

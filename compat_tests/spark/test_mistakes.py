@@ -117,5 +117,5 @@ def test_ctrl_c_in_a_batch(shop: Shop) -> None:
 
 def assert_quiet(name: str, printed: str) -> None:
     *before, last = printed.splitlines()
-    assert last == f"{name}: interrupted"
-    assert not [line for line in before if re.search(r"^\s+at |ERROR|Traceback|Exception", line)]
+    assert last == f"{name}: interrupted", printed
+    assert not re.search(r"^\s+at |ERROR|Traceback|Exception", "\n".join(before), re.M), printed

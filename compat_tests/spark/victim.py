@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from compat_tests.spark.connector import SMALL_QUERIES
@@ -73,13 +74,26 @@ def run_and_interrupt(stage: str, argv: Sequence[str], moment: Callable[[], bool
     except BaseException:
         end(process, signal.SIGKILL)
         raise
-    # Of a process that stands still any thread may get the next signal; Python wants the main one.
     if come:
-        os.killpg(process.pid, signal.SIGCONT)
+        go_on(process)
     printed = end(process, signal.SIGINT if come else signal.SIGKILL)
     assert come, printed
     assert process.returncode == INTERRUPTED, printed
     return printed
+
+
+def go_on(process: subprocess.Popen[str]) -> None:
+    """Let a program that stands still go on until its main thread waits for Spark again.
+
+    Until then the kernel may give a signal to any other thread. Python handles it in the main one,
+    which would not hear of it.
+    """
+    os.killpg(process.pid, signal.SIGCONT)
+    deadline = time.monotonic() + END_TIMEOUT_S
+    stat = Path(f"/proc/{process.pid}/stat")
+    while stat.read_text().rpartition(")")[2].split()[0] != "S":
+        assert time.monotonic() < deadline, "the main thread never waits"
+        time.sleep(0.001)
 
 
 def wait_for(process: subprocess.Popen[str], moment: Callable[[], bool]) -> bool:
