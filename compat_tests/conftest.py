@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from compat_tests.apache_kafka import ApacheKafka, MissingRequirementError, jars, small_kafka
+from compat_tests.clients.kafka_python_sockets import name_sockets
 from compat_tests.klamm_process import KlammProcess
+
+name_sockets()
 
 # `kafka_jars` is seen behind every fixture that names it; the others ask for it when they run.
 _FIXTURES_WITH_JARS = {"kafka_jars", "broker", "client_named", "own_broker"}
