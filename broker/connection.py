@@ -221,6 +221,7 @@ class Connection:
                 if count:
                     self._body_filled += count
                     self.received_at = self._reactor.now
+                    self._reactor.let_it_come()
                     if self._body_filled == len(self._body):
                         self._body_received()
                     return
@@ -234,6 +235,8 @@ class Connection:
                         data = self._buffer + data
                     elif count <= COPIED_BYTES_MAX:
                         data = bytes(data)
+                    if count > COPIED_BYTES_MAX:
+                        self._reactor.let_it_come()
                     self._handle_frames(data)
                     return
         except BlockingIOError:

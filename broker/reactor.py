@@ -112,6 +112,11 @@ class Reactor:
         assert self.in_turn
         self._to_flush.append(flushable)
 
+    def let_it_come(self) -> None:
+        """Something large is on its way, so wait for it asleep: whoever asks too early gets it in
+        small pieces, each of which costs as much as the whole."""
+        self._short_waits = 0
+
     def turn_is_over(self) -> bool:
         """Whether whoever is being served should leave the rest of its work for the next turn."""
         return perf_counter() > self._turn_ends_at

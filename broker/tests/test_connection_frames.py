@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klamm.broker.connection import UNRESERVED_BYTES_MAX, ReplySlot
+from klamm.broker.connection import COPIED_BYTES_MAX, UNRESERVED_BYTES_MAX, ReplySlot
+from klamm.broker.reactor import Reactor
 from klamm.broker.tests.in_trio import in_trio
 from klamm.broker.tests.wired import FRAME_BYTES_MAX, framed, settle, wired
 from klamm.wire.errors import WireError
@@ -180,3 +181,23 @@ async def test_a_size_of_exactly_the_limit_is_a_frame() -> None:
     async with wired() as wire:
         await wire.send(framed(body))
         assert wire.frames == [body]
+
+
+@in_trio
+async def test_what_is_large_is_not_asked_for_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame that the kernel has gathered is received by one call, and others in many pieces."""
+    pieces: list[str] = []
+    monkeypatch.setattr(Reactor, "let_it_come", lambda self: pieces.append("large"))
+    async with wired() as connection:
+        await connection.send(framed(b"x" * 100) * 5)
+        assert pieces == []
+        await connection.send(framed(b"x" * (COPIED_BYTES_MAX + 1)))
+        assert pieces == ["large"]
+        # The body of a frame that is kept apart, which comes in two pieces.
+        frame = framed(b"x" * (UNRESERVED_BYTES_MAX + 1))
+        await connection.send(frame[:1000])
+        assert pieces == ["large"]
+        await connection.send(frame[1000:2000])
+        assert pieces == ["large"] * 2
+        await connection.send(frame[2000:])
+    assert len(pieces) > 2
