@@ -8,7 +8,9 @@ SHELL := /bin/bash
 .PHONY: help serve test check unit bench bench-producers bench-disk bench-growth bench-spark micro
 .PHONY: long churn chaos pipeline fuzz clean packages kafka
 
-PYTHON ?= python3
+ifndef PYTHON
+PYTHON := $(shell .ci/python)
+endif
 export PYTHON
 # Tests start the broker some hundred times: it shall be compiled once, as an installed one is.
 unexport PYTHONDONTWRITEBYTECODE

@@ -183,6 +183,27 @@ def test_java_is_judged_by_version_and_compiler(
     assert (done.returncode == 0) == accepted
 
 
+@pytest.mark.parametrize("optimised", [True, False])
+def test_choice_of_python(tmp_path: Path, optimised: bool) -> None:
+    """The first python3 on the PATH, unless it is one that makes the broker slow; where only one
+    will do, that one."""
+    fake = tmp_path / "python3"
+    # Asked for its version and modules it will do; asked how it was built, it says so.
+    write_script(fake, f'case "$2" in *enable-optimizations*) exit {int(not optimised)};; esac')
+    system = Path("/usr/bin/python3")
+    asked = [str(system), "-c", "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))"]
+    has_system = system.exists() and subprocess.run(asked, check=False).returncode == 0
+    chosen = subprocess.run(
+        [REPOSITORY / ".ci" / "python"],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_TIMEOUT_S,
+        check=True,
+    ).stdout.strip()
+    assert chosen == ("python3" if optimised or not has_system else str(system))
+
+
 # What is written about it
 
 
