@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import memory, report
+from benchmarks import report
 from benchmarks.bench import QUICK, Bench, Sizes
 from benchmarks.brokers import KAFKA, KLAMM
 from benchmarks.rows import Row, all_rows, producer_rows, spark_rows
@@ -84,8 +84,6 @@ def main() -> int:
     # klamm starts as an installed one does, whose modules are compiled once.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     brokers = {"both": [KAFKA, KLAMM], "klamm": [KLAMM], "kafka": [KAFKA]}[args.broker]
-    if not args.quick:
-        memory.warm_up()
     rounds = 1 if args.quick and args.rounds == 3 else args.rounds
     with (
         tempfile.TemporaryDirectory(prefix="klamm-bench-") as folder,

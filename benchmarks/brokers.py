@@ -20,7 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from benchmarks import frames
+from benchmarks import frames, memory
 from benchmarks.loads import LoadError
 from benchmarks.sockets import ERROR_CODE, ask, connect, wait_for_coordinator
 from compat_tests.apache_kafka import ApacheKafka
@@ -85,6 +85,7 @@ class Server:
         self.port = process.port
         self.pid = process.pid
         self.bootstrap = process.bootstrap
+        self._data_dir = process.data_dir
         self.filled: dict[str, str] = {}
         # Level 2 keeps librdkafka from reporting that the broker went away when the run is over.
         self._admin: Any = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
@@ -117,6 +118,7 @@ class Server:
         try:
             yield name
         finally:
+            memory.give_back(self._data_dir.glob(f"{name}-*/*.log"))
             self.delete_topic(name)
 
     @contextmanager
