@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks import memory
 from benchmarks.bench import Bench, BrokerCpu, settle
 from benchmarks.brokers import Durability, Server
 from benchmarks.clients import Figures
 from benchmarks.loads import run_process
 from benchmarks.machine import resident_bytes
 from benchmarks.startup import measure_startup
+
+# What a second of batches brings.
+BULK_BYTES_MAX = 2_000_000_000
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class BulkProduce:
     connections: int
 
     def run(self, bench: Bench, server: Server, durability: Durability) -> Figures:
+        memory.make_ready(bench.folder, BULK_BYTES_MAX)
         with server.topic(self.connections, durability) as topic:
             with BrokerCpu(server) as cpu:
                 done = run_process(

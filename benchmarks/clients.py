@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks import memory
 from benchmarks.bench import Bench, BrokerCpu, settle
 from benchmarks.brokers import Durability, Server
 from benchmarks.loads import run_process
@@ -44,6 +45,7 @@ class Produce:
         with server.topic(self.partitions, durability) as topic:
 
             def once(records: int) -> float:
+                memory.make_ready(bench.folder, records * self.size)
                 with BrokerCpu(server) as cpu:
                     records_per_s = self._send(bench, server, topic, records)
                 figures.update(_figures(records_per_s, self.size, records, cpu))
@@ -89,6 +91,7 @@ class Consume:
         figures: Figures = {}
 
         def once(records: int) -> float:
+            memory.make_ready(bench.folder, records * CONSUMED_RECORD_BYTES)
             with BrokerCpu(server) as cpu:
                 records_per_s = self._read(bench, server, topic, records)
             read = records * self.readers

@@ -164,6 +164,7 @@ def measure_compaction(broker: str, folder: Path, total_bytes: int) -> float:
         process.stop()
         process.properties["log.cleaner.enable"] = "true"
         before = bytes_in(folder / "data" / f"{topic}-0")
+        memory.make_ready(folder, total_bytes)
         process.start()
         began = time.monotonic()
         while bytes_in(folder / "data" / f"{topic}-0") > before // 4:
@@ -282,7 +283,6 @@ def main() -> int:
     parser.add_argument("--long-gib", type=int, default=50, help="of the long log")
     parser.add_argument("--no-results", action="store_true", help="do not write disk.md")
     args = parser.parse_args()
-    memory.warm_up()
     with tempfile.TemporaryDirectory(prefix="klamm-disk-") as folder:
         lines = measure(Path(folder), args.gigabytes, args.long_gib)
     header = (

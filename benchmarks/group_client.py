@@ -62,14 +62,22 @@ def rebalance(args: argparse.Namespace) -> dict[str, float]:
 
     Of several groups: the members of the new protocol hear of the leave by their next heartbeat,
     which all send at nearly the same time, so one group says little about the broker. Of the joins
-    the median counts, because now and then a client waits for seconds before it asks; of the
-    leaves, whose times lie anywhere between two heartbeats, the mean.
+    the median counts, because now and then a client waits for seconds before it asks. Of the
+    leaves, which come at times spread evenly between two heartbeats, the mean: all ten members have
+    just had a heartbeat when the last one has joined, and a broker that is asked sooner after it
+    would only make them wait longer for the next.
     """
-    joins, leaves = zip(*(_rebalance_once(args) for _ in range(GROUPS)), strict=True)
+    joins, leaves = zip(
+        *(
+            _rebalance_once(args, HEARTBEAT_INTERVAL_MS / 1000 * (index + 0.5) / GROUPS)
+            for index in range(GROUPS)
+        ),
+        strict=True,
+    )
     return {"join s": statistics.median(joins), "leave s": statistics.fmean(leaves)}
 
 
-def _rebalance_once(args: argparse.Namespace) -> tuple[float, float]:
+def _rebalance_once(args: argparse.Namespace, pause_s: float) -> tuple[float, float]:
     group = f"rebalance-{uuid.uuid4()}"
     members = [_Member(args.bootstrap, group, args.protocol) for _ in range(args.members)]
     for member in members:
@@ -80,12 +88,14 @@ def _rebalance_once(args: argparse.Namespace) -> tuple[float, float]:
         member.subscribe(args.topic)
     _wait_until_shared(members, args.members)
     joined = time.perf_counter()
+    time.sleep(pause_s)
+    left = time.perf_counter()
     members.pop().consumer.close()
     _wait_until_shared(members, args.members)
     shared_again = time.perf_counter()
     for member in members:
         member.consumer.close()
-    return joined - started, shared_again - joined
+    return joined - started, shared_again - left
 
 
 def _wait_until_shared(members: list[_Member], partitions: int) -> None:

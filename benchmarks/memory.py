@@ -4,7 +4,7 @@ A virtual machine may have to ask its host for a page when it first uses it, and
 free pages back within seconds. A log that goes to such pages is written at 400 MB/s and costs 2.4
 CPU seconds for each GB, instead of 6,000 MB/s and 0.17: whichever broker met them lost by a
 multiple. So the pages that a measurement is about to fill are used right before it, and those that
-it has filled are given back right after it, for the next one. It takes a third of a second each.
+it has filled are given back right after it, for the next one, which then finds them ready.
 
 Pages for files come from other lists than those of processes, so a file is what uses them.
 """
@@ -15,17 +15,21 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-# More than a measurement writes.
-READY_BYTES = 1 << 30
+# What clients and the system want beside what is written.
+BESIDE_BYTES = 256 << 20
 PART_BYTES = 1 << 20
 
 
-def make_ready(folder: Path) -> None:
-    """Use the pages that will be given out next, by a file that never gets to the disk."""
+def make_ready(folder: Path, size: int) -> None:
+    """Use the pages that will be given out next, by a file that never gets to the disk.
+
+    Args:
+        size: of what will be written, or of what clients will have received at a time.
+    """
     path = folder / "pages"
     zeros = bytes(PART_BYTES)
     with path.open("wb", buffering=0) as file:
-        for _ in range(READY_BYTES // PART_BYTES):
+        for _ in range((size + BESIDE_BYTES) // PART_BYTES):
             file.write(zeros)
     path.unlink()
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks import memory
 from benchmarks.bare import SmallRequests
 from benchmarks.bench import Bench
 from benchmarks.brokers import Durability, Server
@@ -113,7 +112,6 @@ class Runner:
                         yield key
 
     def _measure(self, name: str, key: Key, samples: Samples) -> None:
-        memory.make_ready(self._bench.folder)
         usage = Usage.now()
         step = f"round {name}  {key.broker:5}  {self._name(key)}"
         try:

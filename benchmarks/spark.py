@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks import memory
 from benchmarks.bench import Bench, settle
 from benchmarks.brokers import Durability, Server
 from benchmarks.clients import Figures
@@ -70,6 +71,7 @@ class SparkWrite:
 
     def _once(self, bench: Bench, server: Server, durability: Durability) -> Figures:
         records = bench.sizes.spark_records
+        memory.make_ready(bench.folder, records * RECORD_BYTES)
         with server.topic(PARTITIONS, durability) as topic:
             started = time.perf_counter()
             _write(server, topic, records)
