@@ -14,7 +14,9 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from klamm.broker.commands.options import add_file_commands
@@ -81,7 +83,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         SystemExit: They can't be used, which is said, or ask for help or for the version.
     """
     parser = _Parser(prog="klamm", description="A Kafka-wire-compatible log broker.")
-    parser.add_argument("--version", action="version", version=f"klamm {version('klamm')}")
+    parser.add_argument("--version", action="version", version=described_version())
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     parser.epilog = "klamm COMMAND --help lists the options of a command."
     add_serve_command(commands)
@@ -94,6 +96,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.command is None:
         parser.exit(EXIT_USAGE, parser.format_help())
     return options
+
+
+def described_version() -> str:
+    """Which klamm this is, and whether setup.py could compile its modules."""
+    found = find_spec("klamm.wire.codec")
+    is_compiled = found is not None and str(found.origin).endswith(tuple(EXTENSION_SUFFIXES))
+    return f"klamm {version('klamm')} ({'compiled' if is_compiled else 'pure Python'})"
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -141,7 +141,8 @@ class Connection:
     ) -> None:
         self.peer = peer
         self.listener_name = listener_name
-        self.local_address: tuple[str, int] = sock.getsockname()[:2]
+        # Host and port, where the client has found the broker.
+        self.local_address: Any = sock.getsockname()[:2]
         self.closed = False
         # The last sign of the peer, the begin of the frame that is not complete yet, and the last
         # time that the peer took bytes.

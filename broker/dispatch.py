@@ -12,7 +12,6 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -38,6 +37,7 @@ from klamm.wire.schema import Message, Struct
 
 if TYPE_CHECKING:
     from klamm.broker.broker import Broker
+    from klamm.broker.connection import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Dispatcher:
     def _handle(self, route: Route, request: Any, context: RequestContext, slot: ReplySlot) -> None:
         try:
             result = route.handle(request, context)
-            if isinstance(result, GeneratorType):
+            if not isinstance(result, Message) and is_stepwise(result):
                 result = self._steps.begin(result)
         except Exception as error:
             self._fail(route, request, context, slot, error)
@@ -131,11 +131,11 @@ class Dispatcher:
         """
         slot.connection.hold()
         self.tasks += 1
-        self._nursery.start_soon(self._run_task, slot, function, args)
+        self._nursery.start_soon(self._run_task, slot.connection, function, args)
 
     async def _run_task(
         self,
-        slot: ReplySlot,
+        connection: Connection,
         function: Callable[..., Awaitable[list[Struct]]],
         args: Sequence[Any],
     ) -> None:
@@ -143,9 +143,9 @@ class Dispatcher:
             structs = await function(*args)
         finally:
             self.tasks -= 1
-        slot.connection.proceed()
+        connection.proceed()
         # They have the request and the response, too.
-        del slot, args
+        args = ()
         await self._steps.run(let_go(structs))
 
     async def _serve_long(
@@ -180,7 +180,7 @@ class Dispatcher:
     ) -> list[Struct]:
         """See to the reply of a handler that may take long, and whose response may be large."""
         try:
-            if isinstance(result, GeneratorType):
+            if is_stepwise(result):
                 result = await self._steps.run(result)
             while inspect.isawaitable(result):
                 result = await result
@@ -297,6 +297,11 @@ class Dispatcher:
         if not slot.connection.closed:
             self._handle(route, request, context, slot)
             slot.connection.proceed()
+
+
+def is_stepwise(result: Any) -> bool:
+    """Whether a handler has returned steps to be taken. Compiled coroutines are iterators, too."""
+    return isinstance(result, Generator) and not isinstance(result, Awaitable)
 
 
 def is_raised_in_the_log(error: BaseException) -> bool:

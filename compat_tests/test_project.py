@@ -73,20 +73,24 @@ def test_every_folder_has_an_import_contract() -> None:
 
 
 @pytest.mark.timeout(PIP_TIMEOUT_S)
-def test_install_in_an_empty_environment(tmp_path: Path) -> None:
-    """`pip install .` gives a `klamm` that runs, with types and without tests."""
+def test_install_in_an_empty_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pip install .` gives a `klamm` that runs, with types and without tests, also where nothing
+    can be compiled."""
     source = tmp_path / "source"
     unwanted = shutil.ignore_patterns("__pycache__")
     for folder in INSTALLED_FOLDERS:
         shutil.copytree(REPOSITORY / folder, source / folder, ignore=unwanted)
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "setup.py", "README.md"):
         shutil.copy(REPOSITORY / name, source)
     environment = tmp_path / "environment"
     run([sys.executable, "-m", "venv", str(environment)])
+    monkeypatch.setenv("KLAMM_PURE", "1")
+    # Where the tests find klamm.
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     run([str(environment / "bin" / "pip"), "install", "--quiet", str(source)], PIP_TIMEOUT_S)
     program = str(environment / "bin" / "klamm")
     assert "serve" in run([program, "--help"])
-    assert run([program, "--version"]) == f"klamm {pyproject()['project']['version']}\n"
+    assert run([program, "--version"]) == klamm_version("pure Python")
 
     (package,) = environment.glob("lib/python3*/site-packages/klamm")
     for folder in INSTALLED_FOLDERS:
@@ -95,6 +99,19 @@ def test_install_in_an_empty_environment(tmp_path: Path) -> None:
 
     with RunningCommand([program], tmp_path / "data") as broker:
         assert f"broker 1 at {broker.bootstrap}" in list_brokers(broker.bootstrap)
+
+
+def test_what_is_tested_is_compiled() -> None:
+    """`make test` shows its compiled modules to real clients. To be told otherwise is right when
+    tests are run by hand, on the sources."""
+    if "PYTHONPATH" not in os.environ:
+        pytest.skip("the tests run on the sources; `make test` compiles them first")
+    printed = run([sys.executable, "-m", "klamm.broker", "--version"])
+    assert printed == klamm_version("compiled")
+
+
+def klamm_version(kind: str) -> str:
+    return f"klamm {pyproject()['project']['version']} ({kind})\n"
 
 
 # What the commands need
@@ -207,7 +224,9 @@ def test_choice_of_python(tmp_path: Path, optimised: bool) -> None:
 # What is written about it
 
 
-def test_page_of_apis_is_up_to_date() -> None:
+def test_page_of_apis_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    # From the sources: compiled modules have no docstrings.
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     printed = run([sys.executable, "-m", "klamm.broker.handlers.page"])
     written = (REPOSITORY / "docs" / "apis.md").read_text(encoding="utf-8")
     assert written == printed, "python -m klamm.broker.handlers.page > docs/apis.md"
@@ -305,7 +324,9 @@ def test_compose_describes_one_broker() -> None:
 def test_image_has_every_installed_folder() -> None:
     lines = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8").splitlines()
     copied = [line.split()[1:] for line in lines if line.startswith("COPY")]
-    assert copied == [["pyproject.toml", "README.md", "./"]] + [[f] * 2 for f in INSTALLED_FOLDERS]
+    described = ["pyproject.toml", "setup.py", "README.md", "./"]
+    installed = ["--from=build", "/klamm", "/usr/local"]
+    assert copied == [described, *([f] * 2 for f in INSTALLED_FOLDERS), installed]
     assert lines[-1] == 'ENTRYPOINT ["klamm"]'
 
 

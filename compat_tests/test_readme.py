@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,7 @@ def test_commands_exist() -> None:
 
 
 def printed_by_make(target: str, arguments: str) -> list[str]:
-    """The command that `make` would run, as its words."""
+    """The command that `make` would run, as its words, without the variables it is given."""
     dry_run = ["make", "--dry-run", "--no-print-directory", "-C", str(REPOSITORY), target]
     done = subprocess.run(
         [*dry_run, f"ARGS={arguments}"],
@@ -113,7 +114,8 @@ def printed_by_make(target: str, arguments: str) -> list[str]:
         check=True,
     )
     # Before it may stand how the environment is made.
-    return shlex.split(done.stdout.splitlines()[-1])
+    words = shlex.split(done.stdout.splitlines()[-1])
+    return list(dropwhile(lambda word: word.startswith("PYTHONPATH="), words))
 
 
 def test_options_that_are_passed_on_serve(tmp_path: Path) -> None:

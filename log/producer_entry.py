@@ -75,17 +75,21 @@ class Verification:
             self.lowest_sequence = sequence
 
 
+_ENTRY_FIELDS = (
+    "batches",
+    "coordinator_epoch",
+    "current_txn_first_offset",
+    "last_timestamp",
+    "producer_epoch",
+    "producer_id",
+)
+
+
 class ProducerStateEntry:
     """The state of one producer id; `batches` has the newest last."""
 
-    __slots__ = (
-        "batches",
-        "coordinator_epoch",
-        "current_txn_first_offset",
-        "last_timestamp",
-        "producer_epoch",
-        "producer_id",
-    )
+    # A compiled class has no __slots__ to be asked for.
+    __slots__ = _ENTRY_FIELDS
 
     def __init__(
         self,
@@ -128,10 +132,10 @@ class ProducerStateEntry:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ProducerStateEntry):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return all(getattr(self, name) == getattr(other, name) for name in _ENTRY_FIELDS)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in sorted(self.__slots__))
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in _ENTRY_FIELDS)
         return f"ProducerStateEntry({fields})"

@@ -118,7 +118,7 @@ class ReplicatedBatches(NamedTuple):
 
     headers: list[RecordBatchHeader]
     markers: list[EndTransactionMarker | None]
-    records: memoryview
+    records: bytes | memoryview
 
 
 def check_request_shape(records: Buffer | None, api_version: int) -> None:

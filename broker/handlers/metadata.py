@@ -28,6 +28,7 @@ from klamm.log.work import run_inline
 from klamm.wire.errors import ErrorCode
 from klamm.wire.messages.metadata import (
     MetadataRequest,
+    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -199,8 +200,10 @@ def error_response(request: MetadataRequest, code: ErrorCode) -> MetadataRespons
 
 
 def refuse_all(request: MetadataRequest, code: ErrorCode) -> Stepwise[MetadataResponse]:
-    refused = (
-        MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
-        for topic in request.topics or []
-    )
-    return MetadataResponse(topics=(yield from collect(refused)), error_code=code)
+    def refused(topic: MetadataRequestTopic) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            error_code=code, name=topic.name or "", topic_id=topic.topic_id
+        )
+
+    topics = yield from collect(map(refused, request.topics or ()))
+    return MetadataResponse(topics=topics, error_code=code)

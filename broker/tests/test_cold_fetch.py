@@ -73,6 +73,7 @@ def segment_of(broker: RunningBroker, topic: str) -> str:
     return f"{broker.data_dir}/{topic}-0/00000000000000000000.log"
 
 
+@pytest.mark.interpreted
 def test_what_is_not_in_memory_is_loaded_in_a_thread_before_it_is_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

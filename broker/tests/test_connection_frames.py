@@ -183,6 +183,7 @@ async def test_a_size_of_exactly_the_limit_is_a_frame() -> None:
         assert wire.frames == [body]
 
 
+@pytest.mark.interpreted
 @in_trio
 async def test_what_is_large_is_not_asked_for_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """A frame that the kernel has gathered is received by one call, and others in many pieces."""

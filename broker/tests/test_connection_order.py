@@ -51,6 +51,7 @@ def test_any_order_of_completion(order: list[int], without_reply: set[int]) -> N
     run()
 
 
+@pytest.mark.interpreted
 @in_trio
 async def test_replies_that_are_ready_together_leave_together(
     monkeypatch: pytest.MonkeyPatch,

@@ -240,6 +240,7 @@ def test_the_fixture_is_there_for_whoever_installs_klamm(tmp_path: Path) -> None
     assert "1 passed" in ended.stdout
 
 
+@pytest.mark.interpreted
 def test_the_plug_in_is_an_entry_point() -> None:
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]

@@ -248,6 +248,7 @@ def test_what_is_appended_in_one_go_is_answered_in_one_reply(
     assert sizes(response) == {0: 2 * len(batch()), 1: len(batch())}
 
 
+@pytest.mark.interpreted
 def test_a_fault_while_it_waits_is_answered(
     broker: RunningBroker, client: RawClient, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def from_files(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("size", "sent"),
     [(COPIED_BYTES_MAX, []), (COPIED_BYTES_MAX + 1, [COPIED_BYTES_MAX + 1])],

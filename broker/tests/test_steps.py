@@ -70,6 +70,7 @@ async def test_short_steps_are_taken_at_once() -> None:
         assert steps.begin(counting(STEPS_PER_TURN - 1)) == STEPS_PER_TURN - 1
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("_slow_steps")
 @in_trio
 async def test_long_steps_are_taken_in_turns() -> None:
@@ -120,6 +121,7 @@ def test_work_can_be_done_here_and_now() -> None:
     assert run_inline(steps()) == 42
 
 
+@pytest.mark.interpreted
 @in_trio
 async def test_what_loads_does_not_wait_for_what_computes() -> None:
     """Only one piece of work computes at a time; that one waits here until all others load."""
@@ -146,6 +148,7 @@ async def test_what_loads_does_not_wait_for_what_computes() -> None:
     assert not loading.broken
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("_slow_steps")
 @in_trio
 async def test_what_nobody_awaits_says_when_it_fails() -> None:

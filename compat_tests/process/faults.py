@@ -209,7 +209,8 @@ class FaultyKlamm(WatchedKlamm):
     def command(self) -> list[str]:
         if not self.is_faulty:
             return super().command()
-        return ["env", f"PYTHONPATH={self._folder}", *super().command()]
+        path = os.pathsep.join(filter(None, [str(self._folder), os.environ.get("PYTHONPATH")]))
+        return ["env", f"PYTHONPATH={path}", *super().command()]
 
     def switch_on(self) -> None:
         self._switch.touch()

@@ -76,6 +76,7 @@ def test_a_broken_invariant_in_a_timer_halts(
         broker.stop()
 
 
+@pytest.mark.interpreted
 def test_a_broken_invariant_halts(
     broker: RunningBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
