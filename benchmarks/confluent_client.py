@@ -130,13 +130,16 @@ def consume(args: argparse.Namespace) -> dict[str, float]:
 def latency(args: argparse.Namespace) -> dict[str, float]:
     """Milliseconds from produce() to the message in the consumer's hands, at a steady rate.
 
+    The first and the last messages are not counted, so that there are others before and behind all
+    that are: what Spark reads last comes up to half a second later than the rest.
+
     linger.ms is 0 here: librdkafka's default would add its 5 ms to both brokers and hide them.
     """
     producer, problems = _producer(args, **{"linger.ms": 0})
     consumer = _consumer(args)
     consumer.assign([TopicPartition(args.to or args.topic, 0, 0)])
-    warm_up = args.rate // 2
-    total = int(args.seconds * args.rate) + warm_up
+    uncounted = int(args.uncounted_seconds * args.rate)
+    total = int(args.seconds * args.rate) + 2 * uncounted
     padding = bytes(LATENCY_RECORD_BYTES - _SENT_AT.size)
 
     def send() -> None:
@@ -161,7 +164,7 @@ def latency(args: argparse.Namespace) -> dict[str, float]:
     consumer.close()
     if problems or producer.flush(FLUSH_TIMEOUT_S):
         raise LoadError("not all messages were delivered")
-    ordered = sorted(latencies_ms[warm_up:])
+    ordered = sorted(latencies_ms[uncounted:-uncounted])
     return {"p50": ordered[len(ordered) // 2], "p99": ordered[len(ordered) * 99 // 100]}
 
 
@@ -179,6 +182,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=100)
     parser.add_argument("--partitions", type=int, default=1)
     parser.add_argument("--rate", type=int, default=500)
+    parser.add_argument("--uncounted-seconds", type=float, default=0.5, help="at either end")
     parser.add_argument("--seconds", type=float, default=3.0)
     args = parser.parse_args()
     known = {

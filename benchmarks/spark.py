@@ -21,6 +21,8 @@ from benchmarks.loads import LoadError, run_process
 PARTITIONS = 6
 RECORD_BYTES = 100
 LATENCY_RATE = 1_000
+# Before and behind the messages that count: two batches.
+UNCOUNTED_S = 2
 QUERY_S_MAX = 120
 
 
@@ -153,6 +155,7 @@ class SparkLatency:
                     *("confluent_client", "latency", "--bootstrap", server.bootstrap),
                     *("--topic", source, "--to", target, f"--rate={LATENCY_RATE}"),
                     f"--seconds={bench.sizes.spark_latency_s}",
+                    f"--uncounted-seconds={UNCOUNTED_S}",
                 )
             finally:
                 query.stop()
