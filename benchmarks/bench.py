@@ -28,7 +28,7 @@ class Sizes:
     throughput_s: float = 1.5
     requests_s: float = 1.0
     latency_s: float = 3.0
-    consumed_records: int = 300_000
+    consumed_records: int = 600_000
     bulk_batches: int = 1_000
     spark_records: int = 1_000_000
     spark_latency_s: float = 15.0

@@ -46,6 +46,9 @@ FILLED_RECORDS = 500
 # Enough to return one record, and too little for two.
 FETCH_BYTES = 1_100
 PARKED_AFTER_S = 0.001
+# Before each request, so that the broker sleeps: where clients come back at once it asks for
+# sockets again and again for a moment, and the client's own time would count as its.
+PAUSE_S = 0.0002
 PARKED_MS = 60_000
 
 PRODUCE_ERROR_AT = frames.produce_error_at(TOPIC)
@@ -103,6 +106,7 @@ class Subject:
 
     def produce(self, count: int) -> None:
         for number in range(count):
+            time.sleep(PAUSE_S)
             self._append(self._connections[number % len(self._connections)])
 
     def _append(self, connection: socket.socket) -> None:
@@ -111,12 +115,14 @@ class Subject:
 
     def fetch(self, count: int) -> None:
         for number in range(count):
+            time.sleep(PAUSE_S)
             reader = self._readers[number % len(self._readers)]
             reader.send_fetch(number % FILLED_RECORDS)
             reader.read_record()
 
     def fetch_of_all(self, count: int) -> None:
         for number in range(count):
+            time.sleep(PAUSE_S)
             self._reader_of_all.send_fetch(number % FILLED_RECORDS)
             self._reader_of_all.read_record()
 

@@ -132,14 +132,15 @@ class Listener:
         self._addresses[connection] = host
 
     def _set_buffers(self, sock: socket.socket) -> None:
-        """Kafka's 100 KiB are used where somebody asks for them: left alone, Linux tunes the
-        buffers itself and does better."""
+        """A send buffer that ends makes the broker sleep between the pieces of a large reply.
+        Without an end, all of it goes to a client on this machine at once, and where processors are
+        few the client gets none before that is done."""
         config = self._broker.config
-        for name, option, size in (
-            ("socket.send.buffer.bytes", socket.SO_SNDBUF, config.socket_send_buffer_bytes),
-            ("socket.receive.buffer.bytes", socket.SO_RCVBUF, config.socket_receive_buffer_bytes),
+        for option, size in (
+            (socket.SO_SNDBUF, config.socket_send_buffer_bytes),
+            (socket.SO_RCVBUF, config.socket_receive_buffer_bytes),
         ):
-            if name in config.given and size > 0:
+            if size > 0:
                 sock.setsockopt(socket.SOL_SOCKET, option, size)
 
     def _refusal(self, host: str) -> str | None:

@@ -40,8 +40,8 @@ class ServerConfig(GroupCoordinatorConfig, TransactionCoordinatorConfig):
     # broker fills in the port where it is 0, and a host name where the host is empty.
     listeners: tuple[Listener, ...] = (_DEFAULT_LISTENER,)
     advertised_listeners: tuple[Listener, ...] = (_DEFAULT_LISTENER,)
-    socket_send_buffer_bytes: int = 100 * 1024
-    socket_receive_buffer_bytes: int = 100 * 1024
+    socket_send_buffer_bytes: int = 200 * 1024
+    socket_receive_buffer_bytes: int = -1
     socket_listen_backlog_size: int = 50
     socket_request_max_bytes: int = 16 * 1024 * 1024
     queued_max_request_bytes: int = 256 * 1024 * 1024

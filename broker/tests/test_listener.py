@@ -173,3 +173,26 @@ def test_localhost_is_what_most_clients_mean() -> None:
 def test_what_can_be_no_name() -> None:
     with pytest.raises(OSError, match="not the name of a host"):
         bind("a" * 64, 0)
+
+
+@pytest.mark.parametrize(
+    ("properties", "buffer"),
+    [({}, 204_800), ({"socket.send.buffer.bytes": "50000"}, 50_000)],
+    ids=["default", "given"],
+)
+@in_virtual_time
+async def test_the_kernel_takes_no_more_of_a_reply_than_the_send_buffer(
+    properties: dict[str, str], buffer: int
+) -> None:
+    reply = bytes(4 * 1024 * 1024)
+    async with listening(properties) as broker:
+        broker.on_request = lambda slot: slot.fill([reply])
+        peer, connection = await broker.accept(receive_buffer=4_096)
+        peer.sendall(framed(b"a request"))
+        await until(lambda: connection.is_sending)
+    taken = 0
+    while part := peer.recv(65_536):
+        taken += len(part)
+    peer.close()
+    # Linux doubles it, for its own use.
+    assert buffer / 2 < taken < 2 * buffer + 65_536

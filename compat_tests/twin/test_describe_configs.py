@@ -46,7 +46,9 @@ OWN_DEFAULTS = [
     "queued.max.request.bytes",
     "share.coordinator.state.topic.min.isr",
     "share.coordinator.state.topic.replication.factor",
+    "socket.receive.buffer.bytes",
     "socket.request.max.bytes",
+    "socket.send.buffer.bytes",
     "transaction.state.log.min.isr",
     "transaction.state.log.replication.factor",
 ]
