@@ -167,7 +167,7 @@ def latency(args: argparse.Namespace) -> dict[str, float]:
     consumer.close()
     if problems or producer.flush(FLUSH_TIMEOUT_S):
         raise LoadError("not all messages were delivered")
-    ordered = sorted(latencies_ms[uncounted:-uncounted])
+    ordered = sorted(latencies_ms[uncounted : total - uncounted])
     return {"p50": ordered[len(ordered) // 2], "p99": ordered[len(ordered) * 99 // 100]}
 
 

@@ -46,10 +46,10 @@ FILLED_RECORDS = 500
 # Enough to return one record, and too little for two.
 FETCH_BYTES = 1_100
 PARKED_AFTER_S = 0.001
+PARKED_MS = 60_000
 # Before each request, so that the broker sleeps: where clients come back at once it asks for
 # sockets again and again for a moment, and the client's own time would count as its.
 PAUSE_S = 0.0002
-PARKED_MS = 60_000
 
 PRODUCE_ERROR_AT = frames.produce_error_at(TOPIC)
 FETCH_ERROR_AT = frames.fetch_error_at(TOPIC)
